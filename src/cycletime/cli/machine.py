@@ -45,7 +45,6 @@ class LatencyReport:
 
     @cached_property
     def verdicts(self) -> list[TimingVerdict]:
-        """One for each cycle time."""
         from cycletime.training.latency import judge_timing
 
         return [

@@ -120,7 +120,6 @@ class ReportCommand:
         return 1 if report.scores.folder.damage() else 0
 
     def _command(self) -> str:
-        """What makes this report again."""
         words = ["cycletime", "report", str(self.folder)]
         for name, value in (("out", self.out), ("interval", self.interval), ("grid-points", self.grid_points)):
             words += [] if value is None else [f"--{name}", str(value)]

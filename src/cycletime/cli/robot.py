@@ -46,7 +46,6 @@ class SelectedArm(NamedTuple):
 
     @property
     def where(self) -> Provenance:
-        """Where results come from."""
         return "real robot" if self.kind == "real" else "simulated robot"
 
 

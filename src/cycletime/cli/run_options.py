@@ -47,7 +47,6 @@ class RunOptions:
 
     @property
     def checkpoint_s(self) -> float:
-        """The seconds between two checkpoints."""
         return float(Duration(self.checkpoint_every))
 
     def check(self) -> None:
@@ -65,13 +64,7 @@ class RunOptions:
 
 
 def train_all(folders: list[RunFolder], options: RunOptions, batch: RunBatch | None = None) -> int:
-    """Train runs of one engine, and print their outcomes; the exit status.
-
-    Args:
-        folders: The runs.
-        options: Checkpoints and trackers.
-        batch: The first runs, if they were made ready before.
-    """
+    """Train runs of one engine, the first maybe made ready as a batch, and print their outcomes; the exit status."""
     from cycletime.training.process import stopping
     from cycletime.training.trainer import train_batches
 

@@ -62,7 +62,6 @@ class RemarkCollector(TrainingObserver):
     sentences: list[str] = field(default_factory=list)
 
     def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
-        """Say where a run goes on."""
         if resumed_from is not None:
             self.remark(f"goes on from {resumed_from:,} environment steps")
 
@@ -131,12 +130,7 @@ class RealTimeRun:
 
 
 def train_robot_by_id(folder: RunFolder, options: RunOptions) -> int:
-    """Train a run on a robot that is made by its id alone; the exit status.
-
-    Args:
-        folder: The run's, which need not be there.
-        options: How it is trained.
-    """
+    """Train a run on a robot that is made by its id alone, in a folder that need not be there; the exit status."""
     from cycletime.training.worlds import make_env
 
     if folder.is_finished:

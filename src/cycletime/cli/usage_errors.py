@@ -46,7 +46,6 @@ class OptionSpec:
 
     @property
     def fewest(self) -> int:
-        """The words that it takes at least."""
         return 0 if self.count is None or not self.is_required else self.count
 
     def check(self, values: Sequence[str]) -> None:
@@ -91,11 +90,7 @@ def option_specs(kind: type) -> tuple[OptionSpec, ...]:
 
 
 def find_command(words: Sequence[str], commands: Mapping[str, type]) -> tuple[CommandSpec, list[str]]:
-    """The command that words begin with, and the words after it.
-
-    Raises:
-        InputError: if it is misspelt, or one of its own commands; the sentence has the nearest name.
-    """
+    """The command that words begin with, and the words after it; a misspelt one is refused with the nearest name."""
     command = CommandSpec("cycletime", commands=commands)
     for number, word in enumerate(words):
         if word.startswith("-") or not command.commands:
@@ -115,11 +110,7 @@ def find_command(words: Sequence[str], commands: Mapping[str, type]) -> tuple[Co
 
 
 def check_words(words: Sequence[str], commands: Mapping[str, type]) -> None:
-    """Refuse words that no command understands.
-
-    Raises:
-        InputError: in one sentence that names the word, and what would be right.
-    """
+    """Refuse words that no command understands."""
     command, rest = find_command(words, commands)
     if any(word in _HELP for word in rest):
         return
@@ -138,12 +129,7 @@ def check_words(words: Sequence[str], commands: Mapping[str, type]) -> None:
 
 
 def with_option_names(sentence: str, command: object) -> str:
-    """A sentence of the library with its subject and keyword arguments as options of the command.
-
-    Args:
-        sentence: Of an error; what is no option of the command stays as it is.
-        command: What was read from the command line; None if that was refused itself.
-    """
+    """A sentence with its subject and keyword arguments as options of a command; without one, none could be read."""
     specs = option_specs(type(command)) if is_dataclass(command) else ()
     options = {option.field: option.name for option in specs if not option.is_positional}
 

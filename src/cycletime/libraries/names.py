@@ -102,20 +102,14 @@ RATES: dict[str, dict[str, RateTable]] = {
 
 @dataclass(frozen=True)
 class Library:
-    """One library's words."""
+    """One library's words, by algorithm: None for one that it does not have, or that nobody has looked at."""
 
     ppo: OnPolicyTable | None
-    """For PPO; None if it has none."""
     sac: OffPolicyTable | None
-    """For SAC; None if it has none."""
     a2c: OnPolicyTable | None = None
-    """For A2C; None if it has none, or if nobody has looked."""
     tqc: OffPolicyTable | None = None
-    """For TQC; the same."""
     td3: OffPolicyTable | None = None
-    """For TD3; the same."""
     ddpg: OffPolicyTable | None = None
-    """For DDPG; the same."""
     counted_in_steps: tuple[str, ...] = ()
     """Settings that count agent steps, and that stay as they are unless a part is asked to carry them."""
 

@@ -151,7 +151,6 @@ class OffPolicyTable:
     """How one library says what SAC or its like has that depends on the cycle time; None where it has no word."""
 
     discount: ParamName
-    """gamma."""
     tau: str | None = None
     """Target smoothing as we have it."""
     one_minus_tau: str | None = None
@@ -159,21 +158,16 @@ class OffPolicyTable:
     updates_per_target_move: str | None = None
     """The setting that says how many updates pass from one move of the targets to the next, if that is not one."""
     replay: str | None = None
-    """The replay's capacity."""
     minibatch: str | None = None
-    """m."""
     warmup: tuple[str, ...] = ()
     """All the names that must agree on when learning starts."""
     per_vector_step: frozenset[str] = frozenset()
     """Our fields that the library counts in steps of all environments together, not in transitions."""
     updates: Updates | None = None
-    """Updates per step."""
     entropy: str | None = None
-    """The target entropy."""
     entropy_per_dimension: int | None = None
     """If the target entropy is this sign times a coefficient times |A|: the sign."""
     n_envs: ParamName | None = None
-    """The number of parallel environments, where it is a setting."""
     defaults: Mapping[str, Number] = field(default_factory=dict)
     """By the library's names: what it takes where nothing is said."""
     remarks: Mapping[str, str] = field(default_factory=dict)

@@ -56,19 +56,15 @@ class Sized:
     minibatch: ParamName | None
     """m; None if the whole batch is one gradient step."""
     discount: ParamName
-    """gamma."""
     trace_decay: ParamName
-    """lambda."""
     size_is_per_env: bool = False
     """Whether those of one environment are meant, or of all together, which is b."""
     n_envs: ParamName | None = None
-    """The number of parallel environments, where it is a setting."""
     collects_whole_vector_steps: bool = True
     """Whether b is a multiple of the environments whatever one asks for."""
     smallest_minibatch: int = 1
     """Below this the library refuses."""
     only_whole_minibatches: bool = False
-    """Whether m must divide b."""
     takes_more_than_the_batch: bool = False
     """Whether an m greater than b is the whole batch, and no error."""
     buffer: str | None = None
@@ -116,13 +112,9 @@ class Counted:
     rollout: ParamName
     """The agent steps of one environment."""
     count: ParamName
-    """The number of mini-batches."""
     discount: ParamName
-    """gamma."""
     trace_decay: ParamName
-    """lambda."""
     n_envs: ParamName | None = None
-    """The number of parallel environments, where it is a setting."""
     only_whole_minibatches: bool = False
     """Whether the library refuses a batch that the count does not divide."""
     tail: str = ""

@@ -24,7 +24,6 @@ class ParamName:
     """A library's name for one thing; dots lead into nested settings, as in ``loss.gamma``."""
 
     name: str
-    """The name."""
     default: Number | None = None
     """What the library takes where nothing is said; None if it must be said, or only the library can tell."""
 

@@ -143,11 +143,9 @@ class YamlSpan:
         return zip(self.children[::2], self.children[1::2], strict=False)
 
     def own(self, key: str) -> YamlSpan | None:
-        """The value that a mapping itself has under a key."""
         return next((value for name, value in self.pairs() if name.scalar == key), None)
 
     def column_of_keys(self) -> int:
-        """How far the keys of a block mapping are indented."""
         return self.children[0].column
 
     def walk(self) -> Iterator[YamlSpan]:

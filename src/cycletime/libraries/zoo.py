@@ -103,7 +103,6 @@ class ZooTransfer:
     text: str
     """The whole file, every byte but the changed values as it was."""
     values: Hyperparameters
-    """The carried hyper-parameters."""
     changed: Mapping[str, Any]
     """The Zoo's keys that changed, with their new values."""
     notes: tuple[str, ...]
@@ -181,7 +180,6 @@ def _without_noise(values: Hyperparameters) -> Hyperparameters:
 
 
 def _scale_timesteps(value: object, env_id: str, rho: Fraction) -> int:
-    """As many agent steps as last for the same time."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value < 1:
         raise InputError(f"{env_id}: n_timesteps is {value!r}: it must be a number of at least 1.")
     return nearest_whole(Fraction(value) / rho)

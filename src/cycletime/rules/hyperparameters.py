@@ -31,13 +31,10 @@ class Part:
     """A further quantity that can be kept in seconds; off unless named in `Hyperparameters.at`."""
 
     field: str
-    """The field that it changes."""
     law: Law
-    """How."""
     baseline: Number | None = None
     """The value used where the field was not stated; None if there is none to fall back on."""
     whose_baseline: str = "the paper's"
-    """Whose value that is."""
     with_updates: Mapping[Law, Law] = dataclasses.field(default_factory=dict)
     """By the law of updates_per_step, its own law beside that, where it is another."""
 
@@ -49,7 +46,6 @@ class Origin:
     before: Hyperparameters
     """The values at the cycle time they were tuned at."""
     rule: str
-    """The rule that carried them."""
     laws: Mapping[str, Law]
     """For each field that was carried, how."""
     notes: tuple[str, ...]
@@ -57,7 +53,6 @@ class Origin:
     after: Mapping[str, Number]
     """The carried values. Hyper-parameters with others, as `dataclasses.replace` makes them, do not come from here."""
     after_dt: Duration
-    """And their cycle time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,11 +196,7 @@ class Hyperparameters:
         return left
 
     def part(self, name: str) -> Part:
-        """One of `parts`.
-
-        Raises:
-            InputError: if there is none of this name, or it needs a value that was not given.
-        """
+        """One of `parts`; refused where it needs a value that was not given."""
         if name not in self.parts:
             raise InputError(f"Unknown part {name!r} for {self.algorithm}: choose {_choices(self.parts, name)}")
         return self.parts[name]
@@ -318,11 +309,7 @@ def explain_values(values: Hyperparameters, further_notes: Sequence[str] = ()) -
 
 
 def transfer_as_json(values: Hyperparameters, further_notes: Sequence[str] = ()) -> dict[str, Any]:
-    """Carried values as plain JSON data. 'Unlimited' is null there, since JSON has no infinity.
-
-    Raises:
-        ValueError: if they were not carried.
-    """
+    """Carried values as plain JSON data. 'Unlimited' is null there, since JSON has no infinity."""
     if values.origin is None:
         raise ValueError("Only hyper-parameters that were carried to another cycle time have a transfer to report.")
     before = values.origin.before

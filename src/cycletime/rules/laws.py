@@ -25,11 +25,9 @@ class Law:
     """One way to carry one number to another cycle time. Laws of the same name and formula are equal."""
 
     name: str
-    """In words."""
     formula: str
     """As people write it, and as tables show it; ``x0`` is the value before."""
     source: str
-    """Where it comes from."""
     compute: Callable[[Number, Fraction], Number] = field(compare=False, repr=False)
     """The value after, from the value before and rho; a named function, if carried values are to pickle."""
 

@@ -19,7 +19,6 @@ class LibrarySource:
     dt: Duration
     """The cycle time that they are for."""
     n_envs: int
-    """The number of parallel environments."""
     values: Mapping[str, object]
     """All that was said, also what does not depend on the cycle time."""
     layout: Mapping[str, int] = field(default_factory=dict)
@@ -39,14 +38,12 @@ class LibraryValues(Mapping[str, Any]):
     library: str
     """Whose words these are."""
     by_name: Mapping[str, Any]
-    """The values by the library's names."""
     notes: tuple[str, ...] = ()
     """What the library cannot express, and what it does on its own."""
     exact: bool = True
     """Whether the library will use exactly the values that were asked for."""
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - whatever the library wants there
-        """The value of one of the library's names."""
         return self.by_name[name]
 
     def __iter__(self) -> Iterator[str]:

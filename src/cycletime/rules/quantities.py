@@ -63,9 +63,7 @@ class Quantity:
     field: str
     """The name of the dataclass's field, also the key in JSON."""
     symbol: str
-    """The letter in formulas."""
     low: float
-    """The lower end of the allowed range."""
     high: float = inf
     """The upper end of the allowed range, always allowed itself."""
     low_allowed: bool = False
@@ -75,7 +73,6 @@ class Quantity:
     span: str = ""
     """What its meaning in seconds is called; empty if it has none."""
     seconds: SecondsFormula = steps_in_seconds
-    """Its meaning in seconds."""
 
     @property
     def is_horizon(self) -> bool:
@@ -83,11 +80,7 @@ class Quantity:
         return self.seconds is decay_in_seconds
 
     def check(self, value: object) -> Number:
-        """The value as a plain Python number.
-
-        Raises:
-            InputError: if it is not a number in this quantity's range.
-        """
+        """The value as a plain Python number; refused outside this quantity's range."""
         number = _plain_number(value, self.whole)
         in_range = number is not None and (self.low < number <= self.high or (self.low_allowed and number == self.low))
         if number is None or not in_range:

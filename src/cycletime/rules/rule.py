@@ -120,11 +120,7 @@ _NUMBER = r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)"
 
 
 def law_named(name: str) -> Law:
-    """The law of a name, such as 'power', or of a long one, such as 'per second, of a decay, at least 6 steps'.
-
-    Raises:
-        InputError: if there is none, or its number makes no sense.
-    """
+    """The law of a name, such as 'power', or of a long one, such as 'per second, of a decay, at least 6 steps'."""
     if law := _LAWS.get(name) or _LONG_NAMES.get(name):
         return law
     for pattern, make_law in _LONG_NAMES_WITH_NUMBER.items():
@@ -150,11 +146,7 @@ def _law_of_table(table: Mapping[str, object]) -> Law:
 
 
 def parse_own_rules(told: object) -> dict[str, Rule]:
-    """By name, the rules that a table of tables describes.
-
-    Raises:
-        InputError: if it describes none.
-    """
+    """By name, the rules that a table of tables describes."""
     if not isinstance(told, Mapping) or not all(isinstance(table, Mapping) and table for table in told.values()):
         raise InputError(
             f"own_rules is {quote(told)}: it must have a table for each rule, such as [own_rules.mine] with "

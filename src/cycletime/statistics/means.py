@@ -74,7 +74,6 @@ class Estimate:
     n_failed: int = 0
     """Runs, or pairs of runs, that were left out since they diverged."""
     resamples: int = 0
-    """Number of bootstrap resamples."""
 
     @property
     def n(self) -> int:
@@ -154,7 +153,6 @@ class Contrast:
 
     value: float
     error: float
-    """Its standard error."""
     freedom: float
     """Welch and Satterthwaite's degrees of freedom; of a single mean, n - 1."""
 

@@ -60,7 +60,6 @@ class SequentialDesign:
         return look * (look + 1) * comb(self.candidates, 2)
 
     def confidence_of_one(self, look: int) -> float:
-        """Of one comparison at a look."""
         return 1 - (1 - self.confidence) / self.comparisons(look)
 
     def compare(self, look: int, x: Sequence[float], y: Sequence[float]) -> Comparison:
@@ -80,7 +79,6 @@ class Judgement(Generic[Label]):
 
     @classmethod
     def of(cls, looks: SequentialDesign, look: int, scores: Mapping[Label, Sequence[float]]) -> Judgement[Label]:
-        """Compare all pairs."""
         pairs = {(x, y): looks.compare(look, scores[x], scores[y]) for x, y in combinations(scores, 2)}
         return cls(look, scores, pairs)
 

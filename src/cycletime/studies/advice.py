@@ -60,7 +60,6 @@ class Question:
     enough: float = 0.0
     """A difference of mean scores that does not matter."""
     first_seeds: int = FIRST_RUNS
-    """Seeds of each candidate at the first look."""
     real_time: bool = True
     """Whether candidates must act and learn in time on this machine."""
     device: str = "cpu"
@@ -126,7 +125,6 @@ class Question:
         return {dt: self.cell(dt).agent for dt in dts}
 
     def simulated_h(self, runs: int, env_dt: Duration) -> float:
-        """Hours of the environment's time of so many runs."""
         return float(runs * self.env_steps * env_dt.exact_s / 3600)
 
     def as_json(self) -> dict[str, Any]:
@@ -170,9 +168,7 @@ class NextLook:
     seeds: int
     """Seeds of each candidate that is left."""
     runs: int
-    """Runs that are missing for it."""
     wall_s: float
-    """Their expected wall time."""
     simulated_h: float
 
 
@@ -187,20 +183,17 @@ class Advice:
     in_time: Mapping[Duration, RealTimeFit]
     """Whether each candidate leaves time to act and learn; empty if not measured."""
     machine: Mapping[str, Any]
-    """The machine that was measured."""
     not_tried: Mapping[str, str]
     """Cycle times that were left out, and why."""
     comparable: bool | None
     """Whether a held action earned the same at all of them; None if unknown."""
     judgements: tuple[Judgement[Duration], ...] = ()
-    """One for each look."""
     scores: Mapping[Duration, tuple[float | None, ...]] = field(default_factory=dict)
     """By candidate, the scores of all compared seeds."""
     without_mean: Mapping[Duration, str] = field(default_factory=dict)
     """Candidates without a mean, and how many of their runs have no score."""
     ended: EndReason = "stopped"
     next: NextLook | None = None
-    """The next look, where the answer is open."""
     wall_s: float = 0.0
     """Wall time of this call."""
 
@@ -248,7 +241,6 @@ class Advice:
         return leader if self.gain is not None and self.gain.verdict == "better" else present
 
     def values(self, dt: Duration) -> dict[str, Any]:
-        """The hyper-parameters at a cycle time, by the rule."""
         agent = self.question.cell(dt).agent
         values = {name: getattr(agent, name) for name in TUNABLE[self.question.algorithm]}
         if isinstance(agent, SACAgent) and agent.updates_per_step != 1:
@@ -257,11 +249,9 @@ class Advice:
 
     @property
     def simulated_h(self) -> float:
-        """Simulated hours of all runs that were compared."""
         return self.question.simulated_h(sum(map(len, self.scores.values())), self.env_dt)
 
     def as_json(self) -> dict[str, Any]:
-        """The content of advice.json, without the sentences."""
         advised = self.advised
         return {
             "format": FORMAT,

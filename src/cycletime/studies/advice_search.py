@@ -185,7 +185,6 @@ class CandidateRuns:
         return (self.path / "study.json").exists()
 
     def write_study(self, dts: Iterable[Duration], seeds: int) -> StudyFolder:
-        """Write the study of some candidates with so many seeds."""
         return StudyFolder.create(self.path, self.question.study(dts, seeds))
 
     def missing(self, dts: Iterable[Duration], seeds: int) -> set[CandidateRun]:
@@ -315,7 +314,6 @@ class MachineMeasurements:
     costs: Callable[[Plan], tuple[Costs, float]] = lambda plan: measure_costs(plan, plan.runs)
     """What runs of a plan cost, and how long a process takes to start."""
     tell: Callable[[str], object] = lambda sentence: None
-    """Called with a sentence on what is measured."""
 
     def costs_of(self, question: Question, dts: Sequence[Duration]) -> tuple[Costs, float]:
         self.tell("Measuring how fast runs are ...")

@@ -39,7 +39,6 @@ class RunClaimer:
     plan: Plan
     worker: str
     workers: int
-    """How many workers share the runs."""
     on_loss: Callable[[], object]
     """Called if another worker took a lease, since this one was frozen."""
     program: str | None = None

@@ -34,9 +34,7 @@ from cycletime.training.atomic_files import disk_errors, write_last
 from cycletime.training.sealed_json import parse_json
 
 PROGRESS_INTERVAL_S = 1.0
-"""How often a worker writes the progress of a run."""
 WALL_TIME_INTERVAL_S = 5.0
-"""How often the end of the wall time is written while a study runs."""
 Outcome: TypeAlias = Literal["done", "failed", "stopped"]
 
 
@@ -47,9 +45,7 @@ class Event:
     name: str = ""
     """The run's; empty where it is the worker's event alone."""
     env_steps: int | None = None
-    """The run's progress."""
     outcome: Outcome | None = None
-    """How the run ended."""
     error: str | None = None
     """What went wrong with the run; without an outcome it is tried again."""
     worker: str | None = None

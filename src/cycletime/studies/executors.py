@@ -74,7 +74,6 @@ class LocalExecutor:
     gpus: tuple[str, ...] = ()
     """The GPUs that they share, as CUDA_VISIBLE_DEVICES calls them; none for whatever there is."""
     processes: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
-    """By name, those that have not ended."""
     started: int = 0
 
     def __post_init__(self) -> None:
@@ -158,29 +157,20 @@ _OPTIONS_OF_ONE = {
     "ray": ("address", "gpus"),
     "slurm": ("partition", "minutes", "cpus", "memory_gb", "gres", "options"),
 }
-"""Options that only one executor has."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutorOptions:
-    """Options of executors; None or empty for their own defaults."""
+    """Options of executors, as 'cycletime study run --help' describes them; None or empty for their own defaults."""
 
     workers: int | None = None
-    """Processes, tasks or jobs at a time."""
     address: str | None = None
-    """Ray's cluster: auto, HOST:PORT or ray://HOST:PORT."""
     gpus: float | None = None
-    """GPUs for each task on Ray; 0.25 lets four share one."""
     partition: str | None = None
-    """Slurm's partition."""
     minutes: int | None = None
-    """How long a Slurm job may take until it goes back into the queue."""
     cpus: int | None = None
-    """CPUs of a Slurm job."""
     memory_gb: int | None = None
-    """Memory of a Slurm job."""
     gres: str | None = None
-    """Slurm's generic resources, such as gpu:1."""
     options: Sequence[str] = ()
     """Further options of sbatch, each as NAME=VALUE."""
 

@@ -16,7 +16,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 MANIFEST = "pack.json"
-"""The file of a pack with its studies."""
 CODE_VARIABLE = "CYCLETIME_CODE"
 """Environment variable with the version of a pack's code, which is not installed."""
 

@@ -34,7 +34,6 @@ class Plan:
     study: StudySpec
     cells: tuple[Cell, ...]
     runs: tuple[PlannedRun, ...]
-    """Each once, though cells may share it."""
     names: Mapping[int, tuple[str, ...]]
     """By cell, its runs' names in the order of the seeds."""
 

@@ -26,7 +26,6 @@ class RayExecutor:
     """Tasks on the Ray cluster that this process is connected to."""
 
     workers: int
-    """Tasks at a time."""
     gpus: float = 0.0
     """GPUs for each of them; 0.25 lets four share one."""
     tasks: dict[Any, str] = field(default_factory=dict)

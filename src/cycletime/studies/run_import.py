@@ -25,7 +25,6 @@ class ImportSummary:
     known: int = 0
     """The study has them already."""
     not_planned: int = 0
-    """The study does not plan them."""
     busy: int = 0
     """A worker trains them in the study at this moment."""
     damaged: dict[Path, str] = field(default_factory=dict)

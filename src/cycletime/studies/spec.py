@@ -142,7 +142,6 @@ class TunedSource:
     file: str
     sha256: str
     tuning: str | None = None
-    """The tuning's name."""
     trials: int | None = None
     seeds: int | None = None
     """Seeds of each trial."""
@@ -159,7 +158,6 @@ class Tuned:
     """None if they hold at every cycle time, and no rule carries them."""
     values: Grid = field(default_factory=dict)
     source: TunedSource | None = None
-    """The file they were read from, if any."""
 
 
 @dataclass(frozen=True)
@@ -193,14 +191,12 @@ class StudySpec:
 
     name: str
     worlds: tuple[World, ...]
-    """Tasks and environments."""
     algorithms: tuple[str, ...]
     """Of ppo, sac and actor-critic."""
     dts: tuple[Duration, ...]
     rules: Mapping[str, tuple[str, ...]]
     """By algorithm, how its tuned values are carried."""
     own_rules: Mapping[str, Rule] = field(default_factory=dict)
-    """By name, the user's own rules."""
     seeds: tuple[int, ...]
     env_steps: int
     """Of every run."""

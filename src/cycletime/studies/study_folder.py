@@ -130,7 +130,6 @@ class StudyFolder:
     path: Path
     study: StudySpec
     keep: SaveOptions = SAVE_ALL
-    """What is kept of finished runs."""
     is_checked: bool = False
     """Whether only runs whose files were read and verified count as done."""
 
@@ -248,7 +247,6 @@ class StudyFolder:
                 pass  # taking a stale lease and releasing it at once removes it
 
     def damage(self) -> list[str]:
-        """Sentences on damaged files and disputed runs."""
         again = "'cycletime study verify --repair' moves it away, and 'cycletime study run' trains its runs again"
         sentences = [
             f"{path} is damaged ({wrong}): its runs count as not done. Restore it; or {again}."
@@ -347,7 +345,6 @@ def _engine_label(study: StudySpec) -> str:
 
 
 DAMAGED_FOLDER = "damaged"
-"""Where damaged files of a study are moved."""
 
 
 def damaged_runs(folder: StudyFolder, names: Collection[str] | None = None) -> Iterator[tuple[Path, str]]:

@@ -77,7 +77,6 @@ class TuningResult:
 
     tuning: Tuning
     ranking: tuple[Trial, ...]
-    """The best first."""
     fresh: Trial
     """The winner with seeds that tuning never saw."""
     machines: tuple[Mapping[str, str], ...]
@@ -301,7 +300,6 @@ class _TuningRun:
         return trials
 
     def run_trials(self, points: Sequence[Point], first: int = 0, name: str | None = None) -> list[Trial] | None:
-        """Run trials together; None if stopped."""
         troubles: dict[int, str] = {}
         new: dict[tuple[Any, ...], Point] = {}
         for number, point in enumerate(points, start=first):

@@ -136,7 +136,6 @@ class Tuning:
     study: StudySpec
     """One task, algorithm and cycle time; of lists of values, all combinations are tried."""
     search: Mapping[str, Range] = field(default_factory=dict)
-    """Ranges that a sampler searches."""
     sampler: Sampler = "grid"
     """The whole grid, or one of Optuna's."""
     trials: int = 40

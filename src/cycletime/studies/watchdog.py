@@ -39,7 +39,6 @@ class Watchdog:
     clock: Callable[[], float] = lambda: time.monotonic()
     thread: int = field(default_factory=threading.get_ident)
     stuck_s: float = 0.0
-    """For how long there was no progress."""
     stopping_s: float = 0.0
     """For how long it has been asked to stop."""
 

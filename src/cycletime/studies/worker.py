@@ -70,7 +70,6 @@ class StudyResultSink(ResultSink):
         return self.study.keep
 
     def finish(self, completed: Sequence[CompletedRun]) -> list[Exception | None]:
-        """Put runs into the store, and remove their folders."""
         try:
             self.study.store.add([run for _, run in completed])
         except Exception as error:
@@ -165,10 +164,7 @@ def _stop_on_eof_or_sigterm(ended: threading.Event) -> None:
 
 
 def work(study: str, name: str, workers: int, stop: Callable[[], bool] = lambda: False) -> None:
-    """Train runs until there are none left to claim, as any worker does, wherever it runs.
-
-    About so many `workers` share the runs; `stop` is asked about once a second.
-    """
+    """Train runs until there are none left to claim, wherever it runs; about so many `workers` share them."""
     folder = StudyFolder.open(study)
     asked = _StopRequest(stop_file(folder.workers, name), stop)
     with open_event_writer(folder.workers, name) as events:

@@ -18,7 +18,6 @@ from cycletime.studies.plan import Plan, PlannedRun
 from cycletime.studies.study_folder import RunState, StudyFolder
 
 POLL_S = 0.5
-"""How often to read the events of workers."""
 HEARTBEAT_CHECK_S = 10.0
 """How often to look when workers have touched their leases."""
 STOP_TIMEOUT_S = 60.0
@@ -91,7 +90,6 @@ class WorkerState:
     has_started: bool = False
     """Whether there was any event; it may wait for its turn at a scheduler."""
     has_trained: bool = False
-    """Whether it has begun a run."""
     has_left: bool = False
     """Whether it exited in order."""
     died: str = ""
@@ -130,18 +128,13 @@ class WorkerPool:
     observers: Sequence[StudyObserver]
     command: str = field(default_factory=lambda: f"cycletime-{uuid4().hex[:12]}")
     workers: dict[str, WorkerState] = field(default_factory=dict)
-    """By name."""
     known_done: set[str] = field(default_factory=set)
     """Runs that observers know to be done."""
     silent_workers: int = 0
-    """Workers in a row that ended without having begun a run."""
     is_stopping: bool = False
-    """Whether they were asked to exit."""
     clock: Callable[[], float] = lambda: time.monotonic()
     checked_s: float = 0.0
-    """When silence was checked last."""
     heartbeats_due_s: float = 0.0
-    """When leases are looked at next."""
 
     def supervise(self, plan: Plan, free: Sequence[PlannedRun], stop: Callable[[], bool]) -> None:
         """Start workers, and supervise them until they find nothing more to do."""
@@ -227,7 +220,6 @@ class WorkerPool:
         return float(self.folder.study.hang_timeout) if worker.has_started else math.inf
 
     def _worker_ended(self, name: str, reason: str) -> None:
-        """Handle the end of a worker, in order or not."""
         worker = self.workers.pop(name)
         self._read_events(worker)
         is_amid = bool(worker.begun) and not self.is_stopping  # an environment can end its process with status 0
