@@ -62,13 +62,24 @@ def test_commands_print_what_the_page_shows(page: Path, session: str, monkeypatc
 def test_python_examples_run_and_print_what_their_comments_say(
     page: Path, program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A comment at the end of a line with print(...) is what it prints."""
+    """A comment behind print(...), which may have several lines, is what it prints."""
     monkeypatch.chdir(ROOT)
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(compile(program, str(page), "exec"), {})
-    said = re.findall(r"^print\(.*\)  # (.*)$", program, re.MULTILINE)
-    assert all(line in out.getvalue() for line in said), out.getvalue()
+    assert {*comments_behind_prints(program)} <= {*out.getvalue().splitlines()}, out.getvalue()
+
+
+def comments_behind_prints(program: str) -> list[str]:
+    lines = program.splitlines()
+    calls = [each for each in ast.walk(ast.parse(program)) if isinstance(each, ast.Call)]
+    prints = [each for each in calls if isinstance(each.func, ast.Name) and each.func.id == "print"]
+    ends = [lines[(each.end_lineno or 0) - 1].encode()[each.end_col_offset :].decode() for each in prints]
+    return [end.removeprefix("  # ") for end in ends if end.startswith("  # ")]
+
+
+def test_comments_behind_prints_of_several_lines_are_found() -> None:
+    assert comments_behind_prints("print(1)  # 1\nprint(\n    'é', 2\n)  # é 2\nprint(3)\n") == ["1", "é 2"]
 
 
 def test_examples_that_are_not_run_import_what_there_is() -> None:
