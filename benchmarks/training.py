@@ -2,17 +2,12 @@
 
     python benchmarks/training.py --peers PYTHON [--before FOLDER]            # about ten minutes
 
-PYTHON is an interpreter that has the other libraries, which need an older JAX than we do; to make one:
-
-    python -m venv peers
-    peers/bin/pip install -r requirements/peers.lock
-    peers/bin/pip install --no-deps .
-
-Without it only we are measured. FOLDER is a checkout of an older version, such as `git worktree add FOLDER COMMIT`
-makes: its stepped loop is measured beside this one's. Every party is a process of its own, all on one core and one
-thread, and they take turns, so that other load on the machine meets all of them. Numbers are CPU seconds of the
-processes, the best of several repetitions, since other load can only slow them down; the medians stand beside them.
-The exit status tells whether our goals were reached.
+PYTHON is an interpreter that has the other libraries, which need an older JAX than we do: `./check training` makes
+one, .venv-peers/bin/python, with the versions in requirements/pins.txt. Without it only we are measured. FOLDER is a
+checkout of an older version, such as `git worktree add FOLDER COMMIT` makes: its stepped loop is measured beside this
+one's. Every party is a process of its own, all on one core and one thread, and they take turns, so that other load on
+the machine meets all of them. Numbers are CPU seconds of the processes, the best of several repetitions, since other
+load can only slow them down; the medians stand beside them. The exit status tells whether our goals were reached.
 """
 
 from __future__ import annotations
@@ -41,7 +36,6 @@ SAC_MINIBATCH = 256
 OURS = ("ppo 16ms", "ppo 4ms", "sac 16ms")
 TURNS, COLD_REPETITIONS = 9, 2
 STEPPED_PPO = ("Pendulum-v1", "Reacher-v5", "cycletime/Reacher-v0")
-INSTALL = "pip install -r requirements/peers.lock; pip install --no-deps ."
 
 
 class Worker:
@@ -357,7 +351,11 @@ def main() -> int:
         f"{options.turns} turns"
     )
     beside = [parties[name].facts["versions"] for name in ("sb3", "sbx", "rejax") if name in parties]
-    print(f"beside {'; '.join(beside)}" if beside else f"peers not measured: --peers PYTHON, after there: {INSTALL}")
+    print(
+        f"beside {'; '.join(beside)}"
+        if beside
+        else "peers not measured: --peers PYTHON, which './check training' makes"
+    )
     peak = report_bounds(parties["products"])
     table = Table(parties, peak)
     report_ppo(table)
