@@ -134,7 +134,8 @@ class Outcome:
             ],
         }
         steps = np.concatenate([np.full(len(cell.seeds), CURVE_RESOLUTION[cell.labels["task"]]) for cell in self.cells])
-        curves = np.concatenate([cell.curves for cell in self.cells])
+        curves = np.concatenate([cell.curves for cell in self.cells]) / steps[:, None]
+        levels = np.where(np.isfinite(curves), np.rint(curves), NAN_CODE).astype(np.int64)
         content = BytesIO()
         np.savez_compressed(
             content,
@@ -143,7 +144,7 @@ class Outcome:
             plain=np.concatenate([cell.plain for cell in self.cells]),
             steps=steps,
             # Differences from bin to bin are small numbers, of which a file needs fewer bytes.
-            curves=np.diff(_as_integers(curves / steps[:, None]), axis=1, prepend=0).astype(np.int32),
+            curves=np.diff(levels, axis=1, prepend=0).astype(np.int32),
         )
         write_whole(path, lambda unfinished: unfinished.write_bytes(content.getvalue()))
 
@@ -173,10 +174,6 @@ def _current_command(command: str) -> str:
     """A command as it is spelled now: results of version 0.2 have 'cycletime paper run' or 'horizons pack'."""
     command = re.sub(r"^cycletime horizons pack (\S+) --algorithm sac\b", r"cycletime horizons pack sac-\1", command)
     return re.sub(r"^cycletime (paper|horizons) (run|pack)\b", r"cycletime experiment \2 \1", command)
-
-
-def _as_integers(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
-    return np.where(np.isfinite(numbers), np.rint(numbers), NAN_CODE).astype(np.int64)
 
 
 def _label_or_value(cell: OutcomeCell, name: str) -> object:

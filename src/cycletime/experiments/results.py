@@ -20,7 +20,7 @@ from cycletime.studies.plan import Plan
 from cycletime.studies.scores import RunScore, read_cells, score_array
 from cycletime.studies.spec import Cell
 from cycletime.studies.study_folder import StudyFolder
-from cycletime.training.atomic_files import disk_errors
+from cycletime.training.atomic_files import make_folder
 
 _MACHINE_KEYS = ("cycletime", "device", "processor", "jax", "NVRTC", "kernel")
 _REPOSITORY = "https://github.com/cycletime/cycletime"
@@ -72,17 +72,13 @@ def collect_results(
     done = {name: folder for name, folder in folders.items() if counts[name][0] == counts[name][1]}
     outcomes = {
         results / f"{name}.npz": collect_study(
-            folder,
-            investigation.provenance(folder.study),
-            wall_s=walls_s.get(name),
-            bins=investigation.curve_bins,
+            folder, investigation.provenance(folder.study), wall_s=walls_s.get(name), bins=investigation.curve_bins
         )
         for name, folder in done.items()
     }
     for path, outcome in outcomes.items():
         _refuse_smaller_results(outcome, path)
-    with disk_errors(results):
-        results.mkdir(parents=True, exist_ok=True)
+    make_folder(results)
     for path, outcome in outcomes.items():
         outcome.save(path)
     kept = list(outcomes)
@@ -176,8 +172,7 @@ def _refuse_smaller_results(outcome: Outcome, path: Path) -> None:
     if before.scale > outcome.scale or before.n > outcome.n:
         raise InputError(
             f"{path} has {_size_text(before)}, and what is to be kept now {_size_text(outcome)}: give "
-            f"another --results, or "
-            "remove that file."
+            "another --results, or remove that file."
         )
 
 

@@ -49,14 +49,15 @@ def _answer(advice: Advice) -> str:
     values = f"{settings_text(advice.values(advised))} (rule {advice.question.rule})"
     if advice.ended == "alone":
         return f"Stay at {dt_text(present)}, with {values}: no other cycle time can be compared with it here."
-    length = f"{_measure_name(advice)} in runs of {_time_text(_run_s(advice))} of the environment's time"
+    measure = MEASURES[advice.question.measure][1]
+    length = f"{measure} in runs of {_time_text(_run_s(advice))} of the environment's time"
     if advised == leader == present:
         return f"Stay at {dt_text(present)}, with {values}: it has the highest {length}."
     gain = advice.gain
     if advised == leader and gain is None:
         return (
-            f"Use {dt_text(leader)}, with {values}: staying at {dt_text(present)} has no mean, "
-            f"{_missing_mean(advice, present)}."
+            f"Use {dt_text(leader)}, with {values}: staying at {dt_text(present)} has no mean, since "
+            f"{advice.without_mean[present]}."
         )
     assert gain is not None, "both have a mean"
     if advised == leader:
@@ -66,8 +67,7 @@ def _answer(advice: Advice) -> str:
         return f"Use {dt_text(leader)} instead of {dt_text(present)}, with {values}: {gained}."
     return (
         f"Stay at {dt_text(present)} for now, with {values}: {dt_text(leader)} has the highest {length}, by "
-        f"{_gain_text(gain)}, "
-        "but the data do not decide that it is better."
+        f"{_gain_text(gain)}, but the data do not decide that it is better."
     )
 
 
@@ -115,10 +115,8 @@ def _next_look(advice: Advice) -> list[str]:
         return ["Surer: the comparison is decided; longer runs would tell whether it stays so."]
     sentence = (
         f"Surer: {following.seeds} seeds of {join_words([dt_text(dt) for dt in advice.left])} take "
-        f"{following.runs} more "
-        f"runs, about {_time_text(following.wall_s)} here and {hours_text(following.simulated_h)} simulated; "
-        f"the same command "
-        "with more budget goes on."
+        f"{following.runs} more runs, about {_time_text(following.wall_s)} here and "
+        f"{hours_text(following.simulated_h)} simulated; the same command with more budget goes on."
     )
     return [sentence, *_seeds_needed(advice)]
 
@@ -156,8 +154,7 @@ def _real_time(advice: Advice) -> list[str]:
     how = "in the cycle itself" if timing.way == "inline" else "in the background"
     return [
         f"Real time: at {dt_text(advice.advised)} acting takes {_percent(timing.act_share)} of the cycle here, "
-        f"and learning "
-        f"fits {how} ({_percent(timing.learn_share)} of the time there is for it).{busy}"
+        f"and learning fits {how} ({_percent(timing.learn_share)} of the time there is for it).{busy}"
     ]
 
 
@@ -217,14 +214,6 @@ def _lead_text(advice: Advice, dt: Duration) -> str:
     assert advice.leader is not None, "there is one"
     estimate = advice.judgements[-1].lead(dt).difference
     return f"{estimate.value:+.3g}, from {estimate.low:+.3g} to {estimate.high:+.3g}"
-
-
-def _missing_mean(advice: Advice, dt: Duration) -> str:
-    return f"since {advice.without_mean[dt]}"
-
-
-def _measure_name(advice: Advice) -> str:
-    return MEASURES[advice.question.measure][1]
 
 
 def _run_s(advice: Advice) -> float:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cycletime.reports.figure import Dash, FigureSpec, LineSpec, PanelSpec
 from cycletime.reports.figure_style import STYLE, TITLE_PAD, add_footer, add_seconds_axis, label_steps, save_figure
-from cycletime.training.atomic_files import disk_errors
+from cycletime.training.atomic_files import make_folder
 
 NEUTRAL_COLOUR = "0.25"
 BAND_ALPHA = 0.18
@@ -52,8 +52,7 @@ def draw_figure(spec: FigureSpec) -> Figure:
 
 def save_figures(figures: Mapping[str, Figure], folder: Path, formats: Sequence[str]) -> list[Path]:
     """Write figures by name, each in all formats, into a folder, which is made; the files."""
-    with disk_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with mpl.rc_context(STYLE):
         return [path for name, figure in figures.items() for path in save_figure(figure, folder, name, formats)]
 

@@ -18,7 +18,7 @@ from cycletime.reports.figure import (
     LineSpec,
     PanelSpec,
 )
-from cycletime.reports.formatting import dt_text
+from cycletime.reports.formatting import dt_text, range_text
 from cycletime.reports.summary import CellKey, Summary, panel_env_dt_s
 from cycletime.studies.scores import MEASURES, RunScore
 from cycletime.tasks.references import NOTHING, SCRIPTED, Reference, references
@@ -70,8 +70,8 @@ def _performance(
         kind="points",
         panels=(PanelSpec("", tuple(lines), tuple(float(dt) * 1e3 for dt in panel.dts)),),
         cells=cells,
-        caption=f"Means ± one standard error over seeds, n = {_range(cells.values())}; interquartile means with 95 % "
-        f"bootstrap. Data: {panel.provenance}.",
+        caption=f"Means ± one standard error over seeds, n = {_seeds_range(cells.values())}; interquartile means with "
+        f"95 % bootstrap. Data: {panel.provenance}.",
         print_caption=f"{summary.statistics.words if with_intervals else 'no intervals from 1 run'}; data: "
         f"{panel.provenance}",
         command=command,
@@ -100,7 +100,7 @@ def _curves(summary: Summary, stem: str, cells: Mapping[str, FigureCell], comman
         panels=tuple(each for each in every if each.lines),
         cells=cells,
         caption="Episodic return in equal bins of environment steps: means ± one standard error or interquartile "
-        f"means with 95 % bootstrap, n = {_range(cells.values())} seeds. Data: {panel.provenance}.",
+        f"means with 95 % bootstrap, n = {_seeds_range(cells.values())} seeds. Data: {panel.provenance}.",
         print_caption=f"{'means, bands ± one standard error' if bands else 'no bands from 1 run'}; "
         f"data: {panel.provenance}",
         command=command,
@@ -120,7 +120,9 @@ def _line(summary: Summary, stem: str, cells: Mapping[str, FigureCell], rule: st
         COLOURS[index % len(COLOURS)],
         DASHES[index % len(DASHES)],
         MARKERS[index % len(MARKERS)],
-        note=f"n = {_range(drawn)} seed{'' if {len(cell.scores) for cell in drawn} == {1} else 's'}" if drawn else "",
+        note=f"n = {_seeds_range(drawn)} seed{'' if {len(cell.scores) for cell in drawn} == {1} else 's'}"
+        if drawn
+        else "",
     )
 
 
@@ -146,6 +148,5 @@ def _cell_name(stem: str, key: CellKey) -> str:
     return f"{stem}/{key[0]}/{key[1]}"
 
 
-def _range(cells: Iterable[FigureCell]) -> str:
-    counts = sorted({len(cell.scores) for cell in cells})
-    return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+def _seeds_range(cells: Iterable[FigureCell]) -> str:
+    return range_text([len(cell.scores) for cell in cells])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import floor, log10
 from typing import Any
@@ -43,6 +43,17 @@ def estimate_text(estimate: Estimate) -> str:
     if estimate.interval == "standard error":
         return f"{estimate.value:{form}} ± {half:{form}}"
     return f"{estimate.value:{form}} [{estimate.low:{form}}, {estimate.high:{form}}]"
+
+
+def estimate_or_dash(estimate: Estimate | None) -> str:
+    """An estimate, or '-' where there is none."""
+    return "-" if estimate is None else estimate_text(estimate)
+
+
+def range_text(numbers: Collection[int]) -> str:
+    """'3 to 5', or '3' where all numbers are the same."""
+    low, high = min(numbers), max(numbers)
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def difference_text(estimate: Estimate) -> str:

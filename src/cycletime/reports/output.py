@@ -31,7 +31,7 @@ from cycletime.reports.tables import RankedChoices
 from cycletime.statistics import Comparison, iqm, probability_of_improvement
 from cycletime.studies.scores import Panel
 from cycletime.studies.study import StudyResults
-from cycletime.training.atomic_files import disk_errors, write_whole
+from cycletime.training.atomic_files import make_folder, write_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,8 +43,7 @@ def write_report(report: Report, out: Path) -> None:
     """Write all files of a report into a folder, which is made if it is not there."""
     from cycletime.reports.drawing import draw_figure, save_figures
 
-    with disk_errors(out):
-        out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     names = list[list[str]]()
     for index, (stem, summary) in enumerate(zip(report.stems(), report.summaries, strict=True)):
         drawn = index in report.drawn()
@@ -211,7 +210,8 @@ def report_as_markdown(report: Report, figures: Sequence[Sequence[str]] = ()) ->
         for heading, sentences in sections:
             lines += ["", *([f"**{heading}**", ""] if heading else []), *_list_lines(sentences)]
         for name in figures[index] if index < len(figures) else ():
-            lines += ["", f"![{table.title}: {_figure_kind(name)}]({name})"]
+            kind = "learning curves" if name.endswith("curves.png") else "performance against cycle time"
+            lines += ["", f"![{table.title}: {kind}]({name})"]
     if any(figures) and not all(figures):
         lines += ["", FEW_DRAWN]
     if report.saving_sentences:
@@ -225,10 +225,6 @@ def report_as_markdown(report: Report, figures: Sequence[Sequence[str]] = ()) ->
 
 def _list_lines(sentences: Sequence[str]) -> list[str]:
     return [f"- {sentence}" for sentence in sentences]
-
-
-def _figure_kind(name: str) -> str:
-    return "learning curves" if name.endswith("curves.png") else "performance against cycle time"
 
 
 _COLOURS = {"better": "green", "worse": "red", "undecided": "yellow", "same runs": "dim"}

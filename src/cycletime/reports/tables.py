@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 
-from cycletime.reports.formatting import TextTable, difference_text, dt_text, estimate_text
+from cycletime.reports.formatting import TextTable, difference_text, dt_text, estimate_or_dash, estimate_text
 from cycletime.reports.summary import CellKey, Statistics, Summary
 from cycletime.statistics import Comparison, Estimate, compare, holm, mean_and_error
 from cycletime.studies.scores import AS_GIVEN, MEASURES, Panel, RunOutcome, settings_text, value_text
-
-NO_SCORE = "-"
 
 
 def summary_table(summary: Summary, measure: str) -> TextTable:
@@ -19,7 +17,7 @@ def summary_table(summary: Summary, measure: str) -> TextTable:
     panel = summary.panel
     rows = [(dt_text(dt), *(_cell(summary, (rule, dt)) for rule in panel.rules)) for dt in panel.dts]
     averages = [summary.averages[rule] for rule in panel.rules]
-    last = ("frequency-averaged", *(estimate_text(each) if each else NO_SCORE for each in averages))
+    last = ("frequency-averaged", *map(estimate_or_dash, averages))
     notes = [
         f"Scores are the {MEASURES[measure][1]}; numbers are {summary.statistics.words} (number of runs). Data: "
         f"{panel.provenance}."
@@ -36,7 +34,7 @@ def summary_table(summary: Summary, measure: str) -> TextTable:
             f"Verdicts are against {panel.rules[0]} at the same cycle time: means by Welch's t, p < 0.05{corrected}. "
             "'Same runs': the rules give the same values there."
         )
-    if _fewest(summary) < 10:
+    if min(panel.counts(place)["scored"] for place in panel.cells) < 10:
         notes.append("Fewer than 10 runs in a cell: bootstrap intervals are too narrow then, and means uncertain.")
     return TextTable(("cycle time", *panel.rules), rows, panel.title, notes, last if len(panel.dts) > 1 else None)
 
@@ -59,12 +57,7 @@ def _rests_on(summary: Summary) -> str:
 
 def _cell(summary: Summary, place: CellKey) -> str:
     estimate, verdict = summary.estimates[place], summary.verdict(place)
-    number = estimate_text(estimate) if estimate else NO_SCORE
-    return f"{number} ({run_counts_text(summary.panel, place)}){f' {verdict}' if verdict else ''}"
-
-
-def _fewest(summary: Summary) -> int:
-    return min(summary.panel.counts(place)["scored"] for place in summary.panel.cells)
+    return f"{estimate_or_dash(estimate)} ({run_counts_text(summary.panel, place)}) {verdict}".rstrip()
 
 
 MAX_ROWS = 50
@@ -133,17 +126,17 @@ class RankedChoices:
         best_text += f"{estimate_text(mean)} (n = {mean.n})"
         if not self.against:
             return (f"{best_text}; no other has a score.",)
-        decided = sum(each.verdict == "better" for each in self.against.values())
+        others, decided = len(self.against), sum(each.verdict == "better" for each in self.against.values())
         return (
-            f"{best_text}; the runner-up is {difference_text(self.against[1].difference)} behind. It is better "
-            f"than {decided:,} "
-            f"of {len(self.against):,} others; for {len(self.against) - decided:,} that is not decided by the data.",
+            f"{best_text}; the runner-up is {difference_text(self.against[1].difference)} behind. It is better than "
+            f"{decided:,} of {others:,} others; for {others - decided:,} that is not decided by the data.",
             "The best of many looks better than it is: what it is worth, runs with other seeds tell.",
         )
 
     def _cell(self, index: int, panel: Panel, estimate: Estimate | None) -> str:
-        number = estimate_text(estimate) if estimate else NO_SCORE
-        return f"{number} ({run_counts_text(panel, _only_cell(panel))}) {self.verdict(index)}".rstrip()
+        return (
+            f"{estimate_or_dash(estimate)} ({run_counts_text(panel, _only_cell(panel))}) {self.verdict(index)}".rstrip()
+        )
 
 
 def split_choices(panels: Sequence[Panel]) -> tuple[list[Panel], list[list[Panel]]]:

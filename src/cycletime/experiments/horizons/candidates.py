@@ -259,17 +259,13 @@ def starting_points(tuning: Outcome) -> tuple[StartingPoint, ...]:
 
     They are what tuning found there, and the horizons in steps that everybody uses.
     """
-    return tuple(_starting_points(tuning))
-
-
-def _starting_points(tuning: Outcome) -> Iterator[StartingPoint]:
-    spec, best = _algorithm_of(tuning), winners(tuning)
+    spec, best, found = _algorithm_of(tuning), winners(tuning), list[StartingPoint]()
     dts = sorted(best)
     for dt in (dts[0], median_low(dts), dts[-1]):
-        cell = best[dt].cell
-        tuned = spec.tuned(dt, cell.values)
-        yield StartingPoint(cell.labels["task"], tuned=True, values=tuned)
-        yield StartingPoint(cell.labels["task"], tuned=False, values=spec.untuned(tuned))
+        task, tuned = best[dt].cell.labels["task"], spec.tuned(dt, best[dt].cell.values)
+        found.append(StartingPoint(task, tuned=True, values=tuned))
+        found.append(StartingPoint(task, tuned=False, values=spec.untuned(tuned)))
+    return tuple(found)
 
 
 def retuned_points(tuning: Outcome) -> dict[Duration, dict[str, Any]]:

@@ -27,7 +27,7 @@ from cycletime.reports.drawing import BAND_ALPHA, TITLE_SIZE, log2_axis
 from cycletime.reports.figure import COLOURS, DASHES, MARKERS
 from cycletime.reports.figure_style import STYLE, add_footer, save_figure
 from cycletime.rules.quantities import decay_in_seconds
-from cycletime.training.atomic_files import disk_errors
+from cycletime.training.atomic_files import make_folder
 
 FORMATS = ("png", "svg")
 _LOWEST, _HIGHEST = -0.5, 1.25
@@ -38,8 +38,7 @@ _COLUMNS = 3
 def save_figures(results: HorizonsResults, folder: Path, only: Sequence[str] = ()) -> list[Path]:
     """Draw and write the figures of what was run, or some; the same results give the same bytes."""
     wanted = only or list(_drawings(results))
-    with disk_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     paths: list[Path] = []
     with mpl.rc_context(STYLE):
         for name, draw in _drawings(results).items():
@@ -95,16 +94,6 @@ def _draw_map(axes: Axes, task: str, tuning: Outcome) -> None:
     axes.set_ylabel("discount horizon (s)")
 
 
-def draw_search(evidence: Evidence) -> Figure:
-    """Scores of the preregistered candidates in the search."""
-    return draw_scores(evidence.search, list(chosen_candidates(evidence.search)))
-
-
-def draw_trial(evidence: Evidence) -> Figure:
-    """Scores of the candidates in the trial."""
-    return draw_scores(evidence.trial.comparison, evidence.trial.candidates)
-
-
 def draw_scores(comparison: RuleComparison, candidates: Sequence[str]) -> Figure:
     """Normalised scores of candidates and references by cycle time, a panel for each task and kind of start."""
     tasks, rules = list(comparison.dts), [*candidates, *reversed(comparison.spec.references)]
@@ -152,6 +141,6 @@ def _rule_look(index: int) -> dict[str, Any]:
 
 FIGURES: Mapping[str, Callable[[Evidence], Figure]] = {
     "tuned-horizons": draw_tuned_horizons,
-    "search": draw_search,
-    "trial": draw_trial,
+    "search": lambda evidence: draw_scores(evidence.search, list(chosen_candidates(evidence.search))),
+    "trial": lambda evidence: draw_scores(evidence.trial.comparison, evidence.trial.candidates),
 }

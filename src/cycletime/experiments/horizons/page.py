@@ -54,38 +54,22 @@ def _dt_names(count: int) -> list[str]:
 
 def measures_table(comparison: RuleComparison, rules: Iterable[str]) -> str:
     """Average and worst cycle time of rules, from tuned and untuned values."""
-    header = ("rule", *(f"{kind}, {_MEASURE_NAMES[measure]}" for kind in START_KINDS for measure in MEASURES))
-    return _markdown(
-        header,
-        [
-            (
-                f"`{rule}`",
-                *(
-                    _interval_text(comparison.interval(rule, kind, measure))
-                    for kind in START_KINDS
-                    for measure in MEASURES
-                ),
-            )
-            for rule in rules
-        ],
-    )
+    columns = list(product(START_KINDS, MEASURES))
+    header = ("rule", *(f"{kind}, {_MEASURE_NAMES[measure]}" for kind, measure in columns))
+    rows = [
+        (f"`{rule}`", *(_interval_text(comparison.interval(rule, *column)) for column in columns)) for rule in rules
+    ]
+    return _markdown(header, rows)
 
 
 def task_table(comparison: RuleComparison) -> str:
     """The average of rules on each task that judges."""
-    header = ("values", "rule", *comparison.dts)
-    return _markdown(
-        header,
-        [
-            (
-                kind,
-                f"`{rule}`",
-                *(_interval_text(comparison.interval(rule, kind, "average", task=task)) for task in comparison.dts),
-            )
-            for kind in START_KINDS
-            for rule in comparison.ranked(kind, "average")
-        ],
-    )
+    rows = []
+    for kind in START_KINDS:
+        for rule in comparison.ranked(kind, "average"):
+            means = (comparison.interval(rule, kind, "average", task=task) for task in comparison.dts)
+            rows.append((kind, f"`{rule}`", *map(_interval_text, means)))
+    return _markdown(("values", "rule", *comparison.dts), rows)
 
 
 def updates_table(comparison: RuleComparison) -> str:
@@ -94,18 +78,17 @@ def updates_table(comparison: RuleComparison) -> str:
     for task, outcome in comparison.outcomes.items():
         for cell in sorted(outcome.cells, key=lambda cell: cell.dt):
             if cell.values["target_smoothing"] == SACAgent.target_smoothing:
-                row, rate = best.setdefault((task, cell.dt), {}), _updates_per_s(cell)
+                row = best.setdefault((task, cell.dt), {})
+                rate = float(cell.values["gradient_steps"] / cell.values["learning_period"] / float(cell.dt))
                 found = mean_and_error(cell.scores, failed="exclude")
                 row[rate] = max(row.get(rate, found), found, key=lambda each: each.value)
     rates = sorted({rate for row in best.values() for rate in row})
     header = ("task", "cycle time", *(f"{rate:.3g} updates/s" for rate in rates))
-    return _markdown(
-        header,
-        [
-            (task, _milliseconds(dt), *(estimate_text(row[rate]) if rate in row else "" for rate in rates))
-            for (task, dt), row in best.items()
-        ],
-    )
+    rows = [
+        (task, _milliseconds(dt), *(estimate_text(row[rate]) if rate in row else "" for rate in rates))
+        for (task, dt), row in best.items()
+    ]
+    return _markdown(header, rows)
 
 
 def verdicts_table(trial: JudgedTrial) -> str:
@@ -167,10 +150,6 @@ def _provenance(outcome: Outcome) -> Iterator[str]:
     for key in ("cycletime", "device"):
         yield ", ".join(sorted({str(each[key]) for each in about["machines"]}))
     yield "not known" if about.get("wall_s") is None else f"{about['wall_s']:.0f} s"
-
-
-def _updates_per_s(cell: OutcomeCell) -> float:
-    return float(cell.values["gradient_steps"] / cell.values["learning_period"] / float(cell.dt))
 
 
 def _horizon_range(rate: str, cells: Sequence[OutcomeCell]) -> str:

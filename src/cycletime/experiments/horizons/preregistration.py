@@ -25,7 +25,7 @@ from cycletime.experiments.horizons.ranking import MEASURES, START_KINDS, Interv
 from cycletime.experiments.outcome import NotRunError
 from cycletime.rules import Rule
 from cycletime.rules.rule import own_rules_as_table
-from cycletime.training.atomic_files import disk_errors, write_whole
+from cycletime.training.atomic_files import make_folder, write_whole
 from cycletime.training.toml_files import read_own_rules, read_toml, toml_text
 
 _MEASURE_TEXT: Mapping[Measure, str] = {"average": "on average", "worst": "at the worst cycle time"}
@@ -39,10 +39,10 @@ def chosen_candidates(comparison: RuleComparison) -> dict[str, str]:
     def choose(name: str, why: str) -> None:
         chosen[name] = f"{chosen[name]}; {why}" if name in chosen else why
 
-    best = _best(comparison, "tuned", "average")
+    best = _ranked_candidates(comparison, "tuned", "average")[0]
     choose(best, "the best average from tuned values")
-    choose(_best(comparison, "tuned", "worst"), "the best worst cycle time from tuned values")
-    choose(_best(comparison, "untuned", "average"), "the best average from untuned values")
+    choose(_ranked_candidates(comparison, "tuned", "worst")[0], "the best worst cycle time from tuned values")
+    choose(_ranked_candidates(comparison, "untuned", "average")[0], "the best average from untuned values")
     choose(_simplest(comparison, best), "the best of those with the fewest numbers that are not behind for sure")
     if comparison.spec.in_use is not None:
         choose(comparison.spec.in_use, "what users have already")
@@ -65,8 +65,7 @@ def write_preregistration(comparison: RuleComparison, results: Path) -> Path:
         }
     head = f"# Candidates for the trial, frozen before it. Made by: {preregistration_command(spec)}\n\n"
     file = results / preregistration_file(spec)
-    with disk_errors(results):
-        results.mkdir(parents=True, exist_ok=True)
+    make_folder(results)
     write_whole(file, lambda unfinished: unfinished.write_text(head + toml_text(tables), encoding="utf-8"))
     return file
 
@@ -132,19 +131,14 @@ def sign_of(difference: Interval) -> str:
     return "more" if difference.low > 0 else "less" if difference.high < 0 else "undecided"
 
 
-def _best(comparison: RuleComparison, kind: str, measure: Measure) -> str:
-    return _ranked_candidates(comparison, kind, measure)[0]
-
-
 def _simplest(comparison: RuleComparison, best: str) -> str:
     near = [
         name
         for name in _ranked_candidates(comparison, "tuned", "average")
         if comparison.interval(best, "tuned", "average", less=name).low <= 0
     ]
-    return min(
-        near, key=lambda name: count_parameters(comparison.candidates[name])
-    )  # the first of them, which is the best
+    # The first of those with the fewest, which is the best.
+    return min(near, key=lambda name: count_parameters(comparison.candidates[name]))
 
 
 def _ranked_candidates(comparison: RuleComparison, kind: str, measure: Measure) -> list[str]:

@@ -159,17 +159,16 @@ def _rows(comparison: RuleComparison, kind: str) -> Iterator[tuple[str, ...]]:
             rule,
             str(comparison.interval(rule, kind, "average")),
             str(comparison.interval(rule, kind, "worst")),
-            *(_difference_text(comparison, rule, kind, other) for other in _other_references(comparison)),
+            *(
+                "" if rule == other else str(comparison.interval(rule, kind, "average", less=other))
+                for other in _other_references(comparison)
+            ),
             _lowest_text(comparison, rule, kind),
         )
 
 
 def _other_references(comparison: RuleComparison) -> tuple[str, ...]:
     return tuple(name for name in comparison.spec.references if name != "baseline")
-
-
-def _difference_text(comparison: RuleComparison, rule: str, kind: str, other: str) -> str:
-    return "" if rule == other else str(comparison.interval(rule, kind, "average", less=other))
 
 
 def _lowest_text(comparison: RuleComparison, rule: str, kind: str) -> str:

@@ -24,7 +24,7 @@ from cycletime.policies.watch import Playback
 from cycletime.studies.plan import Plan
 from cycletime.studies.study_folder import StudyFolder, policy_of
 from cycletime.tasks.render import Frame
-from cycletime.training.atomic_files import disk_errors, write_whole
+from cycletime.training.atomic_files import make_folder, write_whole
 from cycletime.training.finished_run import FinishedRun
 from cycletime.training.worlds import make_env
 
@@ -59,8 +59,7 @@ CLIPS = (
 
 def save_clips(folders: Mapping[str, StudyFolder], out: Path) -> list[Path]:
     """Write a GIF of each clip whose study is there with its policies, and what all clips show as JSON."""
-    with disk_errors(out):
-        out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     written, captions = list[Path](), list[dict[str, Any]]()
     for clip in CLIPS:
         runs = _runs(folders[clip.study], clip) if clip.study in folders else []

@@ -300,7 +300,8 @@ def _variant_panels(panels: Sequence[FigurePanel]) -> Iterable[PanelSpec]:
         lines: dict[tuple[Duration, str], dict[tuple[str, str], str]] = {}
         for runs in panel.runs:
             for cell in runs.cells:
-                lines.setdefault((cell.dt, runs.rule), {})[_variant_of(cell)] = runs.name_of(cell)
+                variant = cell.values["learn_when"], cell.values["initial_weights"]
+                lines.setdefault((cell.dt, runs.rule), {})[variant] = runs.name_of(cell)
         specs = [
             LineSpec(
                 f"{dt_text(dt)}, {rule}",
@@ -313,10 +314,6 @@ def _variant_panels(panels: Sequence[FigurePanel]) -> Iterable[PanelSpec]:
         ]
         places = tuple(float(place) for place in range(len(CODE_VARIANTS)))
         yield PanelSpec(panel.title, tuple(specs), places, tuple(CODE_VARIANTS.values()))
-
-
-def _variant_of(cell: OutcomeCell) -> tuple[str, str]:
-    return cell.values["learn_when"], cell.values["initial_weights"]
 
 
 _POINTS: dict[str, Any] = {"kind": "points", "y_label": PERFORMANCE}

@@ -243,6 +243,10 @@ def _with_released_code(task: str, criterion: Criterion) -> tuple[OtherSetting, 
     )
 
 
+_PENDULUM_CRITERIA = (
+    *(improves_on_average, at_least_as_good, never_fails),
+    *(baseline_fails_at_4ms, no_behaviour_at_4ms),
+)
 PPO_CLAIMS = (
     Claim(
         "1",
@@ -330,26 +334,9 @@ PPO_CLAIMS = (
         "baseline's at 4 ms is below that, and its learned policies stand for less than a quarter of the longest time.",
         "One of these on the other side.",
         "three-part",
-        condition_groups(
-            paper_pendulum_runs,
-            improves_on_average,
-            at_least_as_good,
-            never_fails,
-            baseline_fails_at_4ms,
-            no_behaviour_at_4ms,
-        ),
+        condition_groups(paper_pendulum_runs, *_PENDULUM_CRITERIA),
         elsewhere=(
-            OtherSetting(
-                "reacher",
-                condition_groups(
-                    reacher_runs,
-                    improves_on_average,
-                    at_least_as_good,
-                    never_fails,
-                    baseline_fails_at_4ms,
-                    no_behaviour_at_4ms,
-                ),
-            ),
+            OtherSetting("reacher", condition_groups(reacher_runs, *_PENDULUM_CRITERIA)),
             *_with_released_code("double-pendulum", baseline_fails_at_4ms),
         ),
     ),

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from textwrap import fill
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,10 +88,8 @@ def find_table(name: str, data: PaperResults) -> TunedTable:
     try:
         return tuned_table(data, name)
     except NotRunError as error:
-        lacking = ", ".join(error.needed)
-        raise InputError(
-            f"The table {name} needs {lacking}, which has not been run: 'cycletime experiment list paper'."
-        ) from None
+        needed = f"The table {name} needs {', '.join(error.needed)}, which has not been run"
+        raise InputError(f"{needed}: 'cycletime experiment list paper'.") from None
 
 
 def write_report(data: PaperResults, folder: Path) -> list[Path]:
@@ -324,17 +321,13 @@ def _films(folder: Path) -> Iterator[Film]:
     for caption in json.loads(captions.read_bytes()):
         path = folder / str(caption["file"])
         if path.parent == folder and path.is_file() and path.stat().st_size <= _MAX_FILM_BYTES:
+            task, dt = TASKS[caption["task"]].title, dt_text(Duration(caption["dt"]))
             yield Film(
-                title=_film_title(caption),
+                title=f"{caption['algorithm'].upper()} on {task} at {dt}, {caption['rule']}",
                 caption=f"The median of {caption['median_of']} runs, seed {caption['seed']}: scored "
                 f"{caption['score']:,.4g}.",
                 content=path.read_bytes(),
             )
-
-
-def _film_title(caption: Mapping[str, Any]) -> str:
-    task, dt = TASKS[caption["task"]].title, dt_text(Duration(caption["dt"]))
-    return f"{caption['algorithm'].upper()} on {task} at {dt}, {caption['rule']}"
 
 
 def _figures_html(data: PaperResults, figures: FigureData) -> str:
@@ -385,16 +378,11 @@ def _settings_html(data: PaperResults) -> Iterator[str]:
 def _provenance_html(data: PaperResults) -> str:
     parts = [part for part in STUDY_NAMES if part in data.outcomes]
     rows = [provenance_row(data.outcomes[part]) for part in parts]
-    versions = [(part, version) for part in parts for version in _versions(data.outcomes[part])]
+    versions = [
+        (part, ", ".join(f"{name} {value}" for name, value in machine.items()))
+        for part in parts
+        for machine in data.outcomes[part].about["machines"]
+    ]
     made = html_table(TextTable(("study", "made by"), versions, "Versions and machines"))
-    return "".join(
-        [
-            code_block("cycletime experiment report paper"),
-            html_table(TextTable(PROVENANCE_COLUMNS, rows, "Each study, and the command that ran it")),
-            details("Versions and machines", made),
-        ]
-    )
-
-
-def _versions(outcome: Outcome) -> list[str]:
-    return [", ".join(f"{name} {value}" for name, value in machine.items()) for machine in outcome.about["machines"]]
+    table = html_table(TextTable(PROVENANCE_COLUMNS, rows, "Each study, and the command that ran it"))
+    return code_block("cycletime experiment report paper") + table + details("Versions and machines", made)

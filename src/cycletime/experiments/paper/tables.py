@@ -13,7 +13,7 @@ from cycletime.experiments.investigation import known_name, scale_label, winners
 from cycletime.experiments.outcome import Outcome, OutcomeCell, Winner, mean_score, winners
 from cycletime.experiments.paper.data import PaperResults
 from cycletime.experiments.paper.experiments import TITLE
-from cycletime.reports.formatting import TextTable, dt_text, estimate_as_json, estimate_text, join_words
+from cycletime.reports.formatting import TextTable, dt_text, estimate_as_json, estimate_or_dash, join_words, range_text
 from cycletime.statistics import Estimate, compare
 
 _COLUMNS = 100
@@ -117,8 +117,8 @@ class TunedTable:
         }
 
     def _cells(self, row: TunedRow) -> tuple[str, ...]:
-        difference = "same values" if row.is_same else _estimate_or_dash(row.difference)
-        means = (_estimate_or_dash(row.sweep), _estimate_or_dash(row.fresh), _estimate_or_dash(row.papers_choice))
+        difference = "same values" if row.is_same else estimate_or_dash(row.difference)
+        means = map(estimate_or_dash, (row.sweep, row.fresh, row.papers_choice))
         return (dt_text(row.dt), _values_text(row.paper), _values_text(row.ours), *means, difference)
 
     def _notes(self) -> list[str]:
@@ -128,7 +128,7 @@ class TunedTable:
             "with the paper's values": [row.papers_choice for row in self.rows],
         }
         runs = [
-            f"{_range([each.n for each in estimates if each])} {where}"
+            f"{range_text([each.n for each in estimates if each])} {where}"
             for where, estimates in counts.items()
             if any(estimates)
         ]
@@ -186,15 +186,6 @@ def _difference(ours: OutcomeCell, papers: OutcomeCell) -> Estimate | None:
 
 def _values_text(values: Sequence[float]) -> str:
     return ", ".join(f"{value:.3g}" if value < 10 else f"{value:g}" for value in values)
-
-
-def _estimate_or_dash(estimate: Estimate | None) -> str:
-    return "-" if estimate is None else estimate_text(estimate)
-
-
-def _range(numbers: Sequence[int]) -> str:
-    low, high = min(numbers), max(numbers)
-    return str(low) if low == high else f"{low} to {high}"
 
 
 def _choices_text(choices: Sequence[tuple[float, ...]]) -> str:

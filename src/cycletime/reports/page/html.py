@@ -19,9 +19,9 @@ _VERDICT_CLASSES = {
 _VERDICT_AT_END = re.compile(rf" ({'|'.join(_VERDICT_CLASSES)}|same runs)$")
 
 
-def paragraphs(sentences: Iterable[str], kind: str = "") -> str:
+def paragraphs(sentences: Iterable[str]) -> str:
     """A paragraph for each sentence."""
-    return "".join(f"<p{_class(kind)}>{escape(sentence)}</p>" for sentence in sentences)
+    return "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
 
 
 def bullet_list(sentences: Sequence[str]) -> str:
@@ -66,7 +66,3 @@ def _row(cells: Sequence[str]) -> str:
 def _cell(text: str) -> str:
     found = _VERDICT_AT_END.search(text)
     return escape(text) if found is None else f"{escape(text[: found.start()])} {verdict_badge(found[1])}"
-
-
-def _class(kind: str) -> str:
-    return f' class="{kind}"' if kind else ""
