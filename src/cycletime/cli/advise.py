@@ -90,7 +90,10 @@ class Advise(ValueOptions, TaskOptions):
                 instruments=MachineMeasurements(tell=partial(_print_unless_stopped, stopper)),
             )
         answer = save_advice(self.out, advice)
-        print(_as_json(advice, answer) if self.json else _as_text(advice, answer, self.out))
+        if self.json:
+            print(json.dumps({**advice.as_json(), "answer": answer}, indent=2))
+        else:
+            print(_as_text(advice, answer, self.out))
         if advice.ended == "stopped":
             print_status("Stopped. The same command goes on.")
             return stopper.status
@@ -145,10 +148,6 @@ def _print_unless_stopped(stopped: Callable[[], bool], text: str) -> None:
     if stopped():
         raise KeyboardInterrupt
     print_status(text)
-
-
-def _as_json(advice: Advice, answer: list[str]) -> str:
-    return json.dumps({**advice.as_json(), "answer": answer}, indent=2)
 
 
 def _as_text(advice: Advice, answer: list[str], out: Path) -> str:

@@ -151,7 +151,8 @@ def _print_list(found: list[ExperimentRow], investigation: str) -> None:
     head = ("experiment", "runs", f"{CORE_COUNTS[0]} cores", *map(str, CORE_COUNTS[1:]), "H200", "results")
     times_s = [[*row.cores_s.values(), row.h200_s or 0.0] for row in found]
     in_all = _size_cells(sum(row.runs for row in found), *map(sum, zip(*times_s, strict=True)))
-    table = [head, *map(_list_row, found), ("all", *in_all, "")]
+    rows = [(row.name, *_size_cells(row.runs, *row.cores_s.values(), row.h200_s), row.results) for row in found]
+    table = [head, *rows, ("all", *in_all, "")]
     print("\n".join(format_columns(table, right=range(1, len(head) - 1))), end="\n\n")
     print(
         f"{CORE_COUNTS[0]} cores, {', '.join(map(str, CORE_COUNTS[1:]))}: about, if they are like an AMD "
@@ -170,10 +171,6 @@ def _rounded(value: Any) -> Any:  # noqa: ANN401 - whatever a row has
     if isinstance(value, dict):
         return {key: _rounded(each) for key, each in value.items()}
     return round(value, 3) if isinstance(value, float) else value
-
-
-def _list_row(row: ExperimentRow) -> tuple[str, ...]:
-    return (row.name, *_size_cells(row.runs, *row.cores_s.values(), row.h200_s), row.results)
 
 
 def _size_cells(runs: int, *times_s: float | None) -> tuple[str, ...]:

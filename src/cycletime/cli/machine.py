@@ -22,7 +22,7 @@ from cycletime.errors import InputError
 
 if TYPE_CHECKING:
     from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
-    from cycletime.training.latency import CallTimes, Headroom, TimingConditions, TimingVerdict
+    from cycletime.training.latency import CallTimes, TimingConditions, TimingVerdict
 
 _LEARN_MODES = {"inline": "inline", "between_episodes": "between episodes", "background": "in the background"}
 
@@ -144,12 +144,8 @@ def _way_cells(verdict: TimingVerdict) -> tuple[str, ...]:
     notes = {way: _percent(getattr(verdict, way).share) for way in _LEARN_MODES}
     if not verdict.act.fits:
         notes["between_episodes"] = notes["background"] = f"act {_percent(verdict.act.share)}"
-    rooms = [f"{_yes_or_no(getattr(verdict, way))}, {note}" for way, note in notes.items()]
+    rooms = [f"{'yes' if getattr(verdict, way).fits else 'no'}, {note}" for way, note in notes.items()]
     return (*rooms, str(verdict.stale_cycles))
-
-
-def _yes_or_no(room: Headroom) -> str:
-    return "yes" if room.fits else "no"
 
 
 def _spelled(seconds: float) -> str:

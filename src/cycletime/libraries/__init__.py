@@ -39,14 +39,17 @@ def export_values(
     n_envs = check_count("n_envs", n_envs)
     rates = RATES[name][values.algorithm]
     said, notes = _settings_for(values, words, rates, n_envs, layout)
-    understood = read_settings(type(values), name, values.dt, n_envs, _with_action_size(said, values))
+    action_size = getattr(values, "action_size", None)
+    sized = said if action_size is None else {**said, "action_size": action_size}
+    understood = read_settings(type(values), name, values.dt, n_envs, sized)
     display_name = DISPLAY_NAMES.get(name, name)
     remarks = words.remarks if isinstance(words, OffPolicyTable) else {}
     differences = _differences(values, understood, display_name, n_envs, remarks)
     notes = [*differences, *(note.format(library=display_name) for note in notes)]
     if source:
         together = words.said_together if isinstance(words, OffPolicyTable) else ()
-        at_first = _settings_for(_as_first_read(values, source), words, rates, source.n_envs, {})[0]
+        first_read = read_settings(type(values), source.library, source.dt, source.n_envs, source.values)
+        at_first = _settings_for(first_read, words, rates, source.n_envs, {})[0]
         said = _merge_source(source, said, at_first, together)
         notes += _notes_on_uncarried(values, source, said, together)
     return LibraryValues(name, said, tuple(notes), exact=not differences)
@@ -99,11 +102,6 @@ def _settings_for(
     sizes, notes = words.write_sizes(values, n_envs, layout)
     decays = {words.discount.name: values.discount, words.trace_decay.name: values.trace_decay}
     return said | sizes | decays | rates.write(values), notes
-
-
-def _as_first_read(values: H, source: LibrarySource) -> H:
-    """The values as they were when the library said them."""
-    return read_settings(type(values), source.library, source.dt, source.n_envs, source.values)
 
 
 def _merge_source(
@@ -161,11 +159,6 @@ def _read_n_envs(given: SettingsReader, word: ParamName | None, n_envs: int | No
     if None not in (said, n_envs) and said != n_envs:
         raise InputError(f"n_envs is {n_envs} and {given.library}'s {word.name} is {said}: give one of them.")
     return check_count("n_envs", next((n for n in (said, n_envs, word.default) if n is not None), 1))
-
-
-def _with_action_size(said: dict[str, Any], values: Hyperparameters) -> dict[str, Any]:
-    action_size = getattr(values, "action_size", None)
-    return said if action_size is None else {**said, "action_size": action_size}
 
 
 def _differences(

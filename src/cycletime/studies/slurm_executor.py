@@ -91,7 +91,9 @@ class SlurmExecutor:
         except submitit.core.utils.FailedJobError as error:
             shutil.rmtree(array, ignore_errors=True)
             if not self.jobs:
-                raise RunError(f"Slurm takes no jobs: {_last_line(error)}.") from error
+                lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+                last = lines[-1].rstrip(".") if lines else type(error).__name__
+                raise RunError(f"Slurm takes no jobs: {last}.") from error
             return []  # a limit of the user's, perhaps; those that are there go on
         self.jobs |= dict.fromkeys(names, array)
         return names
@@ -160,8 +162,3 @@ def queued_jobs() -> dict[str, str] | None:
         if index.isdecimal():
             found[f"{array}-{index}"] = job
     return found
-
-
-def _last_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1].rstrip(".") if lines else type(error).__name__

@@ -76,7 +76,8 @@ def check_points(study: StudySpec, algorithm: str) -> None:
             )
         key = frozenset((name, _hashable(name, value)) for name, value in point.items())
         if key in seen:
-            raise InputError(f"points has the same one twice: {quote(_printable_point(point))}.")
+            shown = {name: str(value) if name == "dt" else value for name, value in point.items()}
+            raise InputError(f"points has the same one twice: {quote(shown)}.")
         seen.add(key)
     _check_dts_of_points(study.dts, points)
 
@@ -111,10 +112,6 @@ def _hashable(name: str, value: Any) -> Any:  # noqa: ANN401 - any hyper-paramet
 def without_dt(point: Point) -> Point:
     """A point's hyper-parameters."""
     return {name: value for name, value in point.items() if name != "dt"}
-
-
-def _printable_point(point: Point) -> dict[str, Any]:
-    return {name: str(value) if name == "dt" else value for name, value in point.items()}
 
 
 def check_field(where: str, algorithm: str, name: str) -> None:

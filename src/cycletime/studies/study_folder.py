@@ -270,7 +270,11 @@ class StudyFolder:
                 return "done"
             if name in running:
                 return "running"
-            return self._state_of(name) if name in begun else "pending"
+            if name not in begun:
+                return "pending"
+            if self.failures(name).is_final:
+                return "failed"
+            return "stopped" if checkpoints_of(self.runs / name).are_there else "pending"
 
         return {name: state_of(name) for name in names}
 
@@ -282,11 +286,6 @@ class StudyFolder:
 
     def state_of(self, name: str) -> RunState:
         return self.states([name])[name]
-
-    def _state_of(self, name: str) -> RunState:
-        if self.failures(name).is_final:
-            return "failed"
-        return "stopped" if checkpoints_of(self.runs / name).are_there else "pending"
 
 
 def check_folder_free(path: Path, what: str = "study", signs: Sequence[str] = _MARKERS) -> None:

@@ -66,7 +66,8 @@ def run_study(
                 for observer in observers:
                     observer.wait(holders)
                 time.sleep(OTHERS_POLL_S)
-        pool.remove_event_files()
+        for path in folder.workers.glob(f"{pool.command}*"):
+            path.unlink(missing_ok=True)
     except KeyboardInterrupt:  # asked to stop twice
         wait_s = 0.0
         raise
@@ -258,10 +259,6 @@ class WorkerPool:
             for name in self.workers:
                 stop_file(self.folder.workers, name).touch()
         self.executor.stop(self.folder.path)
-
-    def remove_event_files(self) -> None:
-        for path in self.folder.workers.glob(f"{self.command}*"):
-            path.unlink(missing_ok=True)
 
     def close(self, wait_s: float) -> None:
         """Let workers that are left save and exit, in so many seconds."""
