@@ -14,7 +14,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from cycletime.agents import PPOAgent, SACAgent
 from cycletime.agents.agent import AgentState
+from cycletime.cuda.tasks import TASKS
 from cycletime.duration import cycle_steps
 from cycletime.errors import RunError
 from cycletime.training.algorithm_1 import TimedTask
@@ -123,6 +125,33 @@ def checked_array(array: NDArray[Any] | None, what: str, dtype: type[Any], shape
         kind = "nothing" if array is None else f"{array.dtype} of the shape {array.shape}"
         raise RunError(f"The checkpoint has {kind} as the {what}: it must be {np.dtype(dtype)}, {shape}.")
     return array
+
+
+def common_fields(spec: RunSpec, agent: PPOAgent | SACAgent) -> dict[str, float]:
+    """What both kernels are told of a run."""
+    world = timed_task_of(spec)
+    return {
+        "task": list(TASKS).index(spec.world.name),
+        "cycle_steps": world.cycle_steps,
+        "limit_steps": world.task.limit_steps,
+        "env_steps": spec.env_steps,
+        "actions": world.task.action_size,
+        "limit_is_terminal": agent.time_limit == "terminal",
+        "metrics_every": report_interval(spec),
+        "seed": spec.seed,
+        "discount": agent.discount,
+        "learning_rate": agent.learning_rate,
+        "env_dt_s": float(world.task.env_dt),
+    }
+
+
+def blank_state(words: int) -> State:
+    """A run before its first step, whose networks are zero."""
+    state = np.zeros(words, np.float32)
+    position = position_of(state)
+    position["status"] = Status.FRESH
+    position["mean_decay"] = position["square_decay"] = 1.0
+    return state
 
 
 def fill_record(dtype: np.dtype[Any], numbers: dict[str, float]) -> NDArray[Any]:

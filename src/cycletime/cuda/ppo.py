@@ -30,11 +30,11 @@ from cycletime.cuda.layout import (
     POSITION_WORDS,
     Kernel,
     State,
-    Status,
+    blank_state,
+    common_fields,
     expected_updates,
     fill_record,
     position_of,
-    report_interval,
     timed_task_of,
 )
 from cycletime.cuda.tasks import TASKS
@@ -125,30 +125,24 @@ class AgentSizes(NamedTuple):
 
 def describe_run(spec: RunSpec) -> NDArray[Any]:
     """A run, one record of `RUN`."""
-    world, agent = timed_task_of(spec), spec.agent
-    assert isinstance(agent, PPOAgent), "the engine refuses other agents"
-    numbers = {
-        "task": list(TASKS).index(spec.world.name),
-        "cycle_steps": world.cycle_steps,
-        "limit_steps": world.task.limit_steps,
-        "env_steps": spec.env_steps,
-        "actions": world.task.action_size,
+    world, agent = timed_task_of(spec), agent_of(spec)
+    numbers = common_fields(spec, agent) | {
         "batch": agent.batch,
         "slice": agent.slice_sizes[1],
         "epochs": agent.epochs,
         "until_episode_end": agent.learn_when == "episode_end",
-        "limit_is_terminal": agent.time_limit == "terminal",
         "ends_with_episode": agent.batch_end == "episode_end",
-        "metrics_every": report_interval(spec),
         "most_episodes": world.most_episodes(world.steps_until_learning(agent)),
-        "seed": spec.seed,
-        "discount": agent.discount,
         "trace_decay": agent.trace_decay,
-        "learning_rate": agent.learning_rate,
         "clip": agent.clip,
-        "env_dt_s": float(world.task.env_dt),
     }
     return fill_record(RUN, numbers)
+
+
+def agent_of(spec: RunSpec) -> PPOAgent:
+    """A run's agent."""
+    assert isinstance(spec.agent, PPOAgent), "the engine refuses other agents"
+    return spec.agent
 
 
 def sizes_of(spec: RunSpec) -> AgentSizes:
@@ -160,7 +154,9 @@ def sizes_of(spec: RunSpec) -> AgentSizes:
 def initial_state(spec: RunSpec) -> State:
     """The state that a run begins with."""
     keep_compiled_programs()
-    return _initial_state(_agent_at_start(spec), spec.seed, sizes_of(spec)).copy()
+    agent = agent_of(spec)
+    at_start = PPOAgent(noise_std=agent.noise_std, initial_weights=agent.initial_weights)  # all that weights depend on
+    return _initial_state(at_start, spec.seed, sizes_of(spec)).copy()
 
 
 def agent_state_of(state: State, spec: RunSpec) -> PPOState:
@@ -174,15 +170,12 @@ def agent_state_of(state: State, spec: RunSpec) -> PPOState:
 
 def initial_state_of(psi: PPOState) -> State:
     """The kernel's state of a run before its first step, from the agent's."""
-    state = np.zeros(STATE_WORDS, np.float32)
+    state = blank_state(STATE_WORDS)
     policy, value = networks_of(state)
     _fill(policy, psi.parameters.policy.network)
     _fill(value, psi.parameters.value)
     log_std = np.asarray(psi.parameters.policy.log_std)
     policy["log_std"][: len(log_std)] = log_std
-    position = position_of(state)
-    position["status"] = Status.FRESH
-    position["mean_decay"] = position["square_decay"] = 1.0
     return state
 
 
@@ -191,13 +184,6 @@ def _initial_state(agent: PPOAgent, seed: int, sizes: AgentSizes) -> State:
     """Kept, since the runs of a study have seeds in common, and drawing one takes 2 ms in which the card waits."""
     with jax.default_device(jax.local_devices(backend="cpu")[0]):
         return initial_state_of(jax.device_get(initial_agent_state(agent, seed_key(seed), *sizes)))
-
-
-def _agent_at_start(spec: RunSpec) -> PPOAgent:
-    """The agent, as far as its first weights depend on it."""
-    agent = spec.agent
-    assert isinstance(agent, PPOAgent), "the engine refuses other agents"
-    return PPOAgent(noise_std=agent.noise_std, initial_weights=agent.initial_weights)
 
 
 def _fill(kept: dict[str, NDArray[np.float32]], network: Network) -> None:
@@ -250,8 +236,7 @@ def _network_at(state: NDArray[np.float32], begin: int) -> dict[str, NDArray[np.
 
 def expected_s(spec: RunSpec) -> float:
     """Seconds of a whole run."""
-    agent = spec.agent
-    assert isinstance(agent, PPOAgent), "the engine refuses other agents"
+    agent = agent_of(spec)
     step, inner = TASKS[spec.world.name].acting_s
     acting_s = agent.batch * (step + inner * timed_task_of(spec).cycle_steps)
     size = agent.slice_sizes[1]

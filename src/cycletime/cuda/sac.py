@@ -26,14 +26,13 @@ from cycletime.cuda.layout import (
     POSITION_WORDS,
     Kernel,
     State,
-    Status,
+    blank_state,
+    common_fields,
     expected_updates,
     fill_record,
     position_of,
-    report_interval,
     timed_task_of,
 )
-from cycletime.cuda.tasks import TASKS
 from cycletime.training.algorithm_1 import initial_agent_state
 from cycletime.training.machine import keep_compiled_programs
 from cycletime.training.random_numbers import seed_key
@@ -77,15 +76,14 @@ ROW = np.dtype(
     ]
 )
 
+METRICS = ("critics_loss", "policy_loss", "entropy", "alpha", "action_value")
 REPORT = np.dtype(
     [
         ("agent_steps", np.int32),
-        *((name, np.float32) for name in ("critics_loss", "policy_loss", "entropy", "alpha", "action_value")),
+        *((name, np.float32) for name in METRICS),
         ("unused", np.float32, 2),
     ]
 )
-METRICS = ("critics_loss", "policy_loss", "entropy", "alpha", "action_value")
-
 _SIZES = {
     "second": UNITS * UNITS,
     "first": INPUTS * UNITS,
@@ -166,27 +164,16 @@ def describe_run(spec: RunSpec) -> NDArray[Any]:
     """A run, one record of `RUN`; where its state and replay are is not known yet."""
     world, agent = timed_task_of(spec), agent_of(spec)
     entropy = -float(world.task.action_size) if agent.target_entropy is None else agent.target_entropy
-    numbers = {
-        "task": list(TASKS).index(spec.world.name),
-        "cycle_steps": world.cycle_steps,
-        "limit_steps": world.task.limit_steps,
-        "env_steps": spec.env_steps,
-        "actions": world.task.action_size,
+    numbers = common_fields(spec, agent) | {
         "capacity": replay_capacity(spec),
         "period": agent.period,
         "gradient_steps": agent.gradient_steps,
         "warmup_steps": agent.warmup_steps,
         "learns_from": agent.learns_from,
-        "limit_is_terminal": agent.time_limit == "terminal",
-        "metrics_every": report_interval(spec),
         "most_episodes": world.most_episodes(agent.period),
-        "seed": spec.seed,
-        "discount": agent.discount,
-        "learning_rate": agent.learning_rate,
         "target_smoothing": agent.target_smoothing,
         "critic_weight": agent.critic_weight,
         "target_entropy": entropy,
-        "env_dt_s": float(world.task.env_dt),
     }
     return fill_record(RUN, numbers)
 
@@ -214,16 +201,13 @@ def initial_state(spec: RunSpec) -> State:
 
 def initial_state_of(psi: SACState) -> State:
     """The kernel's state of a run before its first step, from the agent's."""
-    state = np.zeros(STATE_WORDS, np.float32)
+    state = blank_state(STATE_WORDS)
     sizes = len(psi.policy[0].weight), len(psi.policy[-1].bias) // 2
     set_network(state, POLICY, _numbers(psi.policy, *_policy_places(*sizes)))
     for index, (critic, target) in enumerate(zip(psi.critics, psi.targets, strict=True)):
         set_network(state, CRITIC + index, _numbers(critic, *_critic_places(*sizes)))
         set_network(state, TARGET + index, _numbers(target, *_critic_places(*sizes)))
-    position = position_of(state)
-    position["status"] = Status.FRESH
-    position["mean_decay"] = position["square_decay"] = 1.0
-    position["temperature"][0] = float(psi.temperature)
+    position_of(state)["temperature"][0] = float(psi.temperature)
     return state
 
 

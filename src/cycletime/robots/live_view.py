@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from functools import partial
 
 from rich import box
 from rich.console import Console
@@ -24,9 +24,6 @@ from rich.text import Text
 
 from cycletime.robots.status_board import BoardObserver, StatusBoard
 from cycletime.training.journal import MAX_OVERRUN_SHARE
-
-if TYPE_CHECKING:
-    from cycletime.training.progress_bar import ErrorConsole
 
 TIMING_LABELS = {
     "wake_error_s": "wake-up error",
@@ -40,14 +37,13 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 def render_board(board: StatusBoard) -> Panel:
     """All of it, in a frame."""
+    share = board.done_steps / max(1, board.env_steps)
     rows = Table.grid(padding=(0, 2))
     rows.add_column(style="bold")
     rows.add_column()
     rows.add_row("now", _phase_text(board))
     rows.add_row("safety", _safety_text(board))
-    rows.add_row(
-        "progress", f"{board.done_steps:,} of {board.env_steps:,} environment steps ({_progress_share(board):.0%})"
-    )
+    rows.add_row("progress", f"{board.done_steps:,} of {board.env_steps:,} environment steps ({share:.0%})")
     rows.add_row("return", _returns_text(board))
     rows.add_row("", sparkline(board.returns))
     rows.add_row("cadence", _timing_table(board.times_ms or {}))
@@ -73,10 +69,6 @@ def _safety_text(board: StatusBoard) -> Text:
     good = board.safety in ("NORMAL", "REDUCED")
     stops = f", {board.stops:,} episodes cut short" if board.stops else ""
     return Text(board.safety, style="green" if good else "bold red") + Text(stops, style="yellow")
-
-
-def _progress_share(board: StatusBoard) -> float:
-    return board.done_steps / max(1, board.env_steps)
 
 
 def _returns_text(board: StatusBoard) -> str:
@@ -165,17 +157,14 @@ def show_live(board: StatusBoard, cycle_steps: int) -> Iterator[BoardObserver]:
 
     console = ErrorConsole()
     if not console.is_terminal:
-        yield BoardObserver(board, cycle_steps, lambda each: None, lambda line: _print_line(console, line))
+        say = partial(console.print, highlight=False, soft_wrap=True, markup=False)
+        yield BoardObserver(board, cycle_steps, lambda each: None, say)
         return
     screen = BoardProcess()
     try:
         yield BoardObserver(board, cycle_steps, screen.show, lambda line: None)
     finally:
         screen.close()
-
-
-def _print_line(console: ErrorConsole, line: str) -> None:
-    console.print(line, highlight=False, soft_wrap=True, markup=False)
 
 
 if __name__ == "__main__":

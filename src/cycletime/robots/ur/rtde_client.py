@@ -138,14 +138,14 @@ class RtdeClient:
         states = cls(connection, timeout_s)
         protocol = states._agree_on_protocol()
         version = rtde.read_controller_version(
-            states._ask(rtde.controller_version_request(), FrameType.CONTROLLER_VERSION)
+            states._ask(rtde.encode_frame(FrameType.CONTROLLER_VERSION), FrameType.CONTROLLER_VERSION)
         )
         frequency_hz = _MAX_RATE_HZ["e-Series" if version.major >= 5 else "CB"]
         states.version, states.period_s = str(version), 1 / frequency_hz
         states._recipe = states._agree_on_recipe(protocol, frequency_hz, version)
         if inputs:
             states._inputs = states._agree_on_inputs(inputs)
-        if not rtde.read_accepted(states._ask(rtde.start_request(), FrameType.START)):
+        if not rtde.read_accepted(states._ask(rtde.encode_frame(FrameType.START), FrameType.START)):
             raise LinkError(f"The controller (version {version}) refuses to send states by RTDE.")
         return states
 

@@ -25,7 +25,7 @@ class LockstepClient:
         self._ask(rtde.protocol_version_request(2), FrameType.PROTOCOL_VERSION)
         self._output = self._recipe(rtde.output_recipe_request(NAMES, 125.0), FrameType.OUTPUT_RECIPE, NAMES)
         self._input = self._recipe(rtde.input_recipe_request(LOCKSTEP_INPUTS), FrameType.INPUT_RECIPE, LOCKSTEP_INPUTS)
-        self._ask(rtde.start_request(), FrameType.START)
+        self._ask(rtde.encode_frame(FrameType.START), FrameType.START)
         self._next(FrameType.DATA)
 
     def advance(self, to_tick: int, ticks: int, command: Command | None = None) -> list[dict[str, Value]]:

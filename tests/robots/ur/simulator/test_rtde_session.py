@@ -86,14 +86,14 @@ class Client:
         return rtde.read_recipe_reply(reply.payload, names)
 
     def start(self) -> bool:
-        reply, *_ = self.ask(rtde.start_request())
+        reply, *_ = self.ask(rtde.encode_frame(FrameType.START))
         return rtde.read_accepted(reply.payload)
 
 
 @pytest.mark.parametrize(("profile", "version"), [("cb3", (3, 15)), ("e", (5, 12))])
 def test_the_handshake_of_both_profiles(profile: ProfileName, version: tuple[int, int]) -> None:
     client = Client(Controller(SimulatorSettings(profile=PROFILES[profile])))
-    (reply,) = client.ask(rtde.controller_version_request())
+    (reply,) = client.ask(rtde.encode_frame(FrameType.CONTROLLER_VERSION))
     assert rtde.read_controller_version(reply.payload)[:2] == version
     recipe = client.outputs(frequency_hz=500.0)
     assert recipe.types == ("DOUBLE", *["VECTOR6D"] * 4, "INT32", "INT32", "UINT32")
@@ -108,7 +108,7 @@ def test_the_handshake_of_both_profiles(profile: ProfileName, version: tuple[int
 def test_the_first_package_comes_with_the_start() -> None:
     client = Client()
     recipe = client.outputs()
-    _, package = client.ask(rtde.start_request())
+    _, package = client.ask(rtde.encode_frame(FrameType.START))
     assert recipe.unpack(package.payload)["timestamp"] == 0.0
 
 
@@ -155,7 +155,7 @@ def test_recipes_change_only_while_the_packages_pause() -> None:
     client.outputs(("actual_q",))
     (package,) = client.tick()
     assert len(package.payload) == 1 + 8
-    client.ask(rtde.pause_request())
+    client.ask(rtde.encode_frame(FrameType.PAUSE))
     assert client.tick() == []
     client.outputs(("actual_q",))
     client.start()

@@ -46,7 +46,7 @@ class Bench:
             rtde.protocol_version_request(2)
             + rtde.output_recipe_request(NAMES, 125.0)
             + rtde.input_recipe_request(LOCKSTEP_INPUTS)
-            + rtde.start_request()
+            + rtde.encode_frame(FrameType.START)
         )
         self.server.step()
         assert [frame.kind for frame in parser.feed(client.recv(1 << 16))] == [*map(ord, "VOISU")]

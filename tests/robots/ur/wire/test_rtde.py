@@ -22,7 +22,7 @@ from cycletime.robots.ur.wire.rtde import (
 GOLDEN = {
     rtde.protocol_version_request(2): b"\x00\x05V\x00\x02",
     rtde.accepted_reply(FrameType.PROTOCOL_VERSION, accepted=True): b"\x00\x04V\x01",
-    rtde.controller_version_request(): b"\x00\x03v",
+    rtde.encode_frame(FrameType.CONTROLLER_VERSION): b"\x00\x03v",
     rtde.controller_version_reply(ControllerVersion(3, 15, 8, 1)): b"\x00\x13v\0\0\0\3\0\0\0\x0f\0\0\0\x08\0\0\0\1",
     rtde.output_recipe_request(("timestamp", "actual_q"), 125.0): b"\0\x1dO@_@\0\0\0\0\0timestamp,actual_q",
     rtde.output_recipe_request(("timestamp",), 125.0, version=1): b"\0\x0cOtimestamp",
@@ -31,8 +31,8 @@ GOLDEN = {
     ),
     rtde.recipe_reply(FrameType.OUTPUT_RECIPE, Recipe(None, ("a",), ("DOUBLE",))): b"\0\x09ODOUBLE",
     rtde.input_recipe_request(("input_int_register_0",)): b"\0\x17Iinput_int_register_0",
-    rtde.start_request(): b"\0\x03S",
-    rtde.pause_request(): b"\0\x03P",
+    rtde.encode_frame(FrameType.START): b"\0\x03S",
+    rtde.encode_frame(FrameType.PAUSE): b"\0\x03P",
     rtde.accepted_reply(FrameType.START, accepted=False): b"\0\x04S\0",
     rtde.data_package(Recipe(2, ("a", "b"), ("INT32", "BOOL")), (-2, True)): b"\0\x09U\x02\xff\xff\xff\xfe\x01",
     rtde.data_package(Recipe(None, ("a",), ("UINT32",)), (7,)): b"\0\x07U\0\0\0\x07",
@@ -126,7 +126,7 @@ def test_requests_are_read_back_in_both_versions() -> None:
     # ur_rtde ends its list with a comma.
     assert rtde.read_output_recipe_request(struct.pack(">d", 500.0) + b"a,b,") == (("a", "b"), 500.0)
     assert rtde.read_output_recipe_request(b"a,b", version=1) == (("a", "b"), None)
-    assert rtde.read_input_recipe_request(b"a") == ("a",)
+    assert rtde.split_names(b"a") == ("a",)
     assert rtde.read_controller_version(struct.pack(">4I", 5, 12, 0, 9)) == ControllerVersion(5, 12, 0, 9)
     assert str(ControllerVersion(5, 12, 0, 9)) == "5.12.0.9"
     with pytest.raises(WireError, match="3 bytes of payload, and should have 16"):

@@ -9,7 +9,6 @@ from cycletime.robots.ur.simulator.controller import Controller, Session
 from cycletime.robots.ur.simulator.register_program import INPUT_TYPES, OUTPUT_TYPES
 from cycletime.robots.ur.types import WireError, robot_status_bits, safety_status_bits, unpack_command
 from cycletime.robots.ur.wire import rtde
-from cycletime.robots.ur.wire import rtde as messages
 from cycletime.robots.ur.wire.rtde import IN_USE, NOT_FOUND, Frame, FrameParser, FrameType, Recipe, Value
 
 Reader: TypeAlias = Callable[[Controller], Value]
@@ -125,11 +124,11 @@ class RtdeSession(Session):
     def _reply(self, frame: Frame) -> bytes:
         match frame.kind:
             case FrameType.PROTOCOL_VERSION:
-                asked = messages.read_protocol_version_request(frame.payload)
+                asked = rtde.read_protocol_version_request(frame.payload)
                 self._version = asked if asked in _VERSIONS else self._version
-                return messages.accepted_reply(FrameType.PROTOCOL_VERSION, accepted=asked in _VERSIONS)
+                return rtde.accepted_reply(FrameType.PROTOCOL_VERSION, accepted=asked in _VERSIONS)
             case FrameType.CONTROLLER_VERSION:
-                return messages.controller_version_reply(self._controller.settings.profile.version)
+                return rtde.controller_version_reply(self._controller.settings.profile.version)
             case FrameType.OUTPUT_RECIPE:
                 return self._output_recipe(frame.payload)
             case FrameType.INPUT_RECIPE:
@@ -138,22 +137,22 @@ class RtdeSession(Session):
                 return self._start()
             case FrameType.PAUSE:
                 self._started = False
-                return messages.accepted_reply(FrameType.PAUSE, accepted=True)
+                return rtde.accepted_reply(FrameType.PAUSE, accepted=True)
             case FrameType.DATA:
                 self._data(frame.payload)
         return b""
 
     def _output_recipe(self, payload: bytes) -> bytes:
-        names, frequency_hz = messages.read_output_recipe_request(payload, self._version)
+        names, frequency_hz = rtde.read_output_recipe_request(payload, self._version)
         found = [output_variable(name) for name in names]
         types = tuple(NOT_FOUND if each is None else each[0] for each in found)
-        refused = NOT_FOUND in types or self._started or len(payload) > messages.MAX_NAME_LIST_BYTES
+        refused = NOT_FOUND in types or self._started or len(payload) > rtde.MAX_NAME_LIST_BYTES
         recipe = Recipe(None if self._version == 1 else int(not refused), names, types)
         if not refused:
             self._output = recipe
             self._readers = tuple(each[1] for each in found if each is not None)
             self._every_ticks = self._ticks_between(frequency_hz)
-        return messages.recipe_reply(FrameType.OUTPUT_RECIPE, recipe)
+        return rtde.recipe_reply(FrameType.OUTPUT_RECIPE, recipe)
 
     def _ticks_between(self, frequency_hz: float | None) -> int:
         rate_hz = 1 / self._controller.model.period_s
@@ -162,14 +161,14 @@ class RtdeSession(Session):
         return round(rate_hz / frequency_hz)
 
     def _input_recipe(self, payload: bytes) -> bytes:
-        names = messages.read_input_recipe_request(payload)
+        names = rtde.split_names(payload)
         types = tuple(self._input_type(name) for name in names)
         refused = {NOT_FOUND, IN_USE} & set(types) or len(self._inputs) >= _MOST_INPUT_RECIPES or self._started
         recipe = Recipe(0 if refused else len(self._inputs) + 1, names, types)
         if recipe.id:
             self._inputs[recipe.id] = recipe
             self._owners.claim(names, self)
-        return messages.recipe_reply(FrameType.INPUT_RECIPE, recipe)
+        return rtde.recipe_reply(FrameType.INPUT_RECIPE, recipe)
 
     def _input_type(self, name: str) -> str:
         if name not in INPUT_TYPES:
@@ -179,13 +178,13 @@ class RtdeSession(Session):
     def _start(self) -> bytes:
         """Begin the packages; the first comes at once, so that a client knows the state before anything moves."""
         self._started = self._output is not None or bool(self._inputs)
-        reply = messages.accepted_reply(FrameType.START, accepted=self._started)
+        reply = rtde.accepted_reply(FrameType.START, accepted=self._started)
         return reply + self._package() if self._started else reply
 
     def _package(self) -> bytes:
         if self._output is None:
             return b""
-        return messages.data_package(self._output, [read(self._controller) for read in self._readers])
+        return rtde.data_package(self._output, [read(self._controller) for read in self._readers])
 
     def _data(self, payload: bytes) -> None:
         recipe = self._inputs.get(payload[0]) if payload else None
@@ -211,4 +210,4 @@ class RtdeSession(Session):
         if not new:
             return b""
         self._last_sent_message = self._controller.log[-1][0]
-        return b"".join(messages.text_message(text, self._version) for text in new)
+        return b"".join(rtde.text_message(text, self._version) for text in new)

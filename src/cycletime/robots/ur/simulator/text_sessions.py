@@ -99,7 +99,7 @@ class DashboardSession(Session):
             "robotmode": lambda: f"Robotmode: {safety.robot_mode.name}",
             "safetymode": lambda: f"Safetymode: {safety.safety_mode.name}",
             "polyscopeversion": lambda: f"URSoftware {profile.version} ({profile.date})",
-            "running": lambda: f"Program running: {_true_or_false(it.runs_program)}",
+            "running": lambda: f"Program running: {str(it.runs_program).lower()}",
             "programstate": lambda: f"{'PLAYING' if it.runs_program else 'STOPPED'} <unnamed>",
             "play": lambda: "Failed to execute: play",  # no program is loaded
             "stop": self._stop,
@@ -117,7 +117,7 @@ class DashboardSession(Session):
         if profile.remote_control:  # what came with the e-Series
             answers |= {
                 "safetystatus": lambda: f"Safetystatus: {safety.safety_mode.name}",
-                "is in remote control": lambda: _true_or_false(it.in_remote_control),
+                "is in remote control": lambda: str(it.in_remote_control).lower(),
                 "get serial number": lambda: "20195500001",
             }
         return answers
@@ -129,10 +129,6 @@ class DashboardSession(Session):
     def _quit(self) -> str:
         self.wants_to_leave = True
         return "Disconnected"
-
-
-def _true_or_false(truth: bool) -> str:
-    return "true" if truth else "false"
 
 
 def _run_and_reply(act: Callable[[], object], reply: str) -> str:

@@ -1,9 +1,9 @@
 """RTDE (port 30004): frames, recipes, requests and replies for both versions of the protocol, and lock-step.
 
-Functions named `..._request` and `..._reply` make frames; `read_...` take a payload apart. In lock-step one package
-carries a command and how far a simulated controller may advance: it stands until such a package arrives, takes the
-command as if a script line had arrived, advances tick by tick to the grant, and sends one data package per tick. No
-real controller reads these registers.
+A request without a payload is `encode_frame` of its type. Functions named `..._request` and `..._reply` make frames;
+`read_...` take a payload apart. In lock-step one package carries a command and how far a simulated controller may
+advance: it stands until such a package arrives, takes the command as if a script line had arrived, advances tick by
+tick to the grant, and sends one data package per tick. No real controller reads these registers.
 """
 
 from __future__ import annotations
@@ -183,11 +183,6 @@ def read_protocol_version_request(payload: bytes) -> int:
     return int(_fields(">H", payload, "version request")[0])
 
 
-def controller_version_request() -> bytes:
-    """Ask for the version of the controller's software."""
-    return encode_frame(FrameType.CONTROLLER_VERSION)
-
-
 def controller_version_reply(version: ControllerVersion) -> bytes:
     """Tell the version of the controller's software."""
     return encode_frame(FrameType.CONTROLLER_VERSION, struct.pack(">4I", *version))
@@ -226,11 +221,6 @@ def input_recipe_request(names: Sequence[str]) -> bytes:
     return encode_frame(FrameType.INPUT_RECIPE, ",".join(names).encode("ascii"))
 
 
-def read_input_recipe_request(payload: bytes) -> tuple[str, ...]:
-    """The variables that a client asks to write."""
-    return split_names(payload)
-
-
 def recipe_reply(kind: FrameType, recipe: Recipe) -> bytes:
     """The reply to either kind of recipe: its number, where it has one, and the types."""
     number = b"" if recipe.id is None else bytes([recipe.id])
@@ -244,16 +234,6 @@ def read_recipe_reply(payload: bytes, names: Sequence[str], *, numbered: bool = 
     if len(types) != len(names):
         raise WireError(f"The controller gave {len(types)} types for {len(names)} variables.")
     return Recipe(number, tuple(names), types)
-
-
-def start_request() -> bytes:
-    """Ask for the data packages to begin."""
-    return encode_frame(FrameType.START)
-
-
-def pause_request() -> bytes:
-    """Ask for the data packages to pause, after which recipes may change."""
-    return encode_frame(FrameType.PAUSE)
 
 
 def text_message(text: TextMessage, version: int = 2) -> bytes:
