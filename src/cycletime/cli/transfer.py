@@ -259,7 +259,7 @@ class TransferPPO(TransferValues):
     also: NameListOption = NO_NAMES
     """Carry as well: exploration-noise, learning-rate, clip."""
 
-    kind: ClassVar = PPO
+    kind: ClassVar[type[Hyperparameters]] = PPO
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,7 +283,7 @@ class TransferA2C(TransferValues):
     also: NameListOption = NO_NAMES
     """Carry as well: exploration-noise, learning-rate."""
 
-    kind: ClassVar = A2C
+    kind: ClassVar[type[Hyperparameters]] = A2C
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -324,28 +324,28 @@ class TransferSAC(TransferOffPolicy):
     action_size: Annotated[Count, arg(help_behavior_hint="(no default)")] = None
     """The number of action dimensions, for --also target-entropy."""
 
-    kind: ClassVar = SAC
+    kind: ClassVar[type[Hyperparameters]] = SAC
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransferTQC(TransferSAC):
     """Carry TQC's hyper-parameters to another cycle time, by SAC's rules."""
 
-    kind: ClassVar = TQC
+    kind: ClassVar[type[Hyperparameters]] = TQC
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransferTD3(TransferOffPolicy):
     """Carry TD3's hyper-parameters to another cycle time, by SAC's rules."""
 
-    kind: ClassVar = TD3
+    kind: ClassVar[type[Hyperparameters]] = TD3
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransferDDPG(TransferOffPolicy):
     """Carry DDPG's hyper-parameters to another cycle time, by SAC's rules."""
 
-    kind: ClassVar = DDPG
+    kind: ClassVar[type[Hyperparameters]] = DDPG
 
 
 @dataclass(frozen=True)
