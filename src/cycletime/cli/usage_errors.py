@@ -129,7 +129,7 @@ def check_words(words: Sequence[str], commands: Mapping[str, type]) -> None:
 
 
 def with_option_names(sentence: str, command: object) -> str:
-    """A sentence with its subject and keyword arguments as options of a command; without one, none could be read."""
+    """A sentence with its subject and keyword arguments as options of the command, where one was read."""
     specs = option_specs(type(command)) if is_dataclass(command) else ()
     options = {option.field: option.name for option in specs if not option.is_positional}
 
@@ -190,7 +190,6 @@ def _refuse_unknown_options(words: Sequence[str], command: CommandSpec) -> None:
 
 
 def _meant(name: str, value: str, words: Sequence[str], command: CommandSpec) -> str | None:
-    """What an unknown option may have been meant to be."""
     from cycletime.libraries.synonyms import find_synonym  # which nobody needs whose words are understood
 
     known = command.option_names

@@ -107,7 +107,6 @@ def _one_slip_apart(one: str, other: str) -> bool:
 
 
 def _common_prefix_length(one: str, other: str) -> int:
-    """How many letters are the same from the start on."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 

@@ -196,7 +196,11 @@ class Hyperparameters:
         return left
 
     def part(self, name: str) -> Part:
-        """One of `parts`; refused where it needs a value that was not given."""
+        """One of `parts`.
+
+        Raises:
+            InputError: if there is none of this name, or it needs a value that was not given.
+        """
         if name not in self.parts:
             raise InputError(f"Unknown part {name!r} for {self.algorithm}: choose {_choices(self.parts, name)}")
         return self.parts[name]
@@ -309,7 +313,11 @@ def explain_values(values: Hyperparameters, further_notes: Sequence[str] = ()) -
 
 
 def transfer_as_json(values: Hyperparameters, further_notes: Sequence[str] = ()) -> dict[str, Any]:
-    """Carried values as plain JSON data. 'Unlimited' is null there, since JSON has no infinity."""
+    """Carried values as plain JSON data. 'Unlimited' is null there, since JSON has no infinity.
+
+    Raises:
+        ValueError: if they were not carried.
+    """
     if values.origin is None:
         raise ValueError("Only hyper-parameters that were carried to another cycle time have a transfer to report.")
     before = values.origin.before

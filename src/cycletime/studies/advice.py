@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from math import isfinite
 from pathlib import Path
@@ -259,7 +259,7 @@ class Advice:
             "env_dt_s": float(self.env_dt),
             "comparable": self.comparable,
             "machine": dict(self.machine),
-            "in_time": {str(dt): each.as_json() for dt, each in self.in_time.items()},
+            "in_time": {str(dt): asdict(each) for dt, each in self.in_time.items()},
             "not_tried": dict(self.not_tried),
             "ended": self.ended,
             "advised": None

@@ -7,7 +7,7 @@ earn the same at two cycle times; where they do not, returns depend on the cycle
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import ceil, isclose, lcm
 from typing import Any
 
@@ -101,9 +101,6 @@ class RealTimeFit:
     @property
     def fits(self) -> bool:
         return self.way is not None
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def measure_real_time_fit(

@@ -12,7 +12,7 @@ from cycletime.studies.leases import lease_holders
 from cycletime.studies.plan import Plan
 from cycletime.studies.study_folder import DAMAGED_FOLDER, StudyFolder
 from cycletime.training.run_folder import RunFolder
-from cycletime.training.run_store import SUFFIX, Bundle, DamagedFileError, Store
+from cycletime.training.run_store import SUFFIX, Bundle, DamagedFileError
 
 _SOURCE_KINDS = "a run's folder, or one that contains some, or a study"
 
@@ -84,10 +84,6 @@ class _Importer:
     planned: set[str]
     summary: ImportSummary = field(default_factory=ImportSummary)
 
-    @property
-    def store(self) -> Store:
-        return self.folder.store
-
     def import_file(self, path: Path) -> None:
         """Import a file's runs; none of a damaged one."""
         bundle = Bundle(path)
@@ -100,9 +96,9 @@ class _Importer:
             return
         new = self._new(bundle.names)
         if len(new) == len(bundle.names):
-            self.store.take(bundle)
+            self.folder.store.take(bundle)
         elif new:
-            self.store.add([run for run in bundle.runs() if run.name in new])
+            self.folder.store.add([run for run in bundle.runs() if run.name in new])
         self.summary.imported += len(new)
 
     def import_folders(self, paths: Sequence[Path]) -> None:
@@ -114,17 +110,17 @@ class _Importer:
                 self.summary.damaged[path] = str(error).rstrip(".")
         new = self._new([run.name for run in runs])
         if new:
-            self.store.add([run for run in runs if run.name in new])
+            self.folder.store.add([run for run in runs if run.name in new])
         self.summary.imported += len(new)
 
     def _new(self, names: Sequence[str]) -> set[str]:
         """Planned runs that the study lacks and nobody trains; the others are counted."""
-        self.store.refresh()
+        self.folder.store.refresh()
         running, new = lease_holders(self.folder.leases), set()
         for name in names:
             if name not in self.planned:
                 self.summary.not_planned += 1
-            elif name in self.store:
+            elif name in self.folder.store:
                 self.summary.known += 1
             elif name in running:
                 self.summary.busy += 1
