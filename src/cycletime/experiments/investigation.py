@@ -113,7 +113,6 @@ class Investigation(Generic[R]):
     about: str
     experiments: Mapping[str, Experiment] = field(default_factory=dict)
     study: Callable[[str, StudyInputs], StudySpec]
-    """A study by name."""
     needs: Callable[[str], tuple[str, ...]]
     """The studies whose outcomes a study follows from."""
     provenance: Callable[[StudySpec], Mapping[str, Any]]

@@ -41,7 +41,6 @@ class Condition:
     """With its interval of 95 %."""
     bound: float
     is_above: bool
-    """Whether it must be above the bound, and not below."""
     p_holds: float
     """How probable such data are if it does not hold."""
     p_fails: float
@@ -137,7 +136,6 @@ class Claim:
     """What must hold, in words: statistic, margin, test. The conditions are the same in code."""
     refuted_by: str
     figure: str | None
-    """Ours that shows it."""
     parts: tuple[ConditionGroup, ...]
     may_fail: int = 0
     elsewhere: tuple[OtherSetting, ...] = ()

@@ -10,7 +10,7 @@ from cycletime.reports.formatting import difference_text, dt_text, estimate_text
 from cycletime.reports.summary import MOST_SEEDS, POWER, BestCycleTime, Summary, panel_env_dt_s, seeds_needed
 from cycletime.statistics import Comparison, Estimate
 from cycletime.studies.scores import AS_GIVEN, Panel, RunOutcome, StudyScores
-from cycletime.studies.spec import StudySpec, TunedSource
+from cycletime.studies.spec import StudySpec
 
 PAPER_GRIDS = {"ppo": (25, "5 batch sizes x 5 mini-batch sizes"), "sac": (12, "12 discounts")}
 """By algorithm, the points of the paper's grid, and what they are."""
@@ -50,7 +50,6 @@ class TuningSaving:
     tuning: RunCost
     """Of one tuning."""
     contains_tuning: bool
-    """Whether that tuning is a part of the study."""
     study: RunCost
     """Of all that the study plans for this task and algorithm."""
 
@@ -72,10 +71,8 @@ class TuningSaving:
 def tuning_savings(scores: StudyScores, grid_points: int | None = None) -> list[TuningSaving]:
     """For each task and algorithm with a rule and several cycle times, what the rule saves.
 
-    Args:
-        scores: The study.
-        grid_points: The points of the grid that each cycle time would be tuned by. By default they are tuned as the
-            study's values were, where their file says how; else by the study's own grid, or by the paper's.
+    Each cycle time would be tuned by a grid of `grid_points`; by default as the study's values were, where their file
+    says how, else by the study's own grid, or by the paper's.
     """
     found: dict[tuple[str, str], list[Panel]] = {}
     for panel in scores.panels:
@@ -95,7 +92,9 @@ def _saving(study: StudySpec, panels: list[Panel], grid_points: int | None) -> T
     points, how = _tuning_grid(first.algorithm, own, grid_points)
     tuning = run.times(points * seeds)
     if source is not None and source.runs is not None:
-        points, seeds, how = source.trials or source.runs, source.seeds or 1, _tuning_source(source)
+        points, seeds = source.trials or source.runs, source.seeds or 1
+        name = "the tuning" if source.tuning is None else f"the tuning {source.tuning!r}"
+        how = f"like {name} that the study's values are from ({source.file})"
         tuning = RunCost(source.runs, source.simulated_hours)
     return TuningSaving(
         task=first.task,
@@ -117,11 +116,6 @@ def _tuning_grid(algorithm: str, own: int, grid_points: int | None) -> tuple[int
         return own, "by the study's own grid"
     points, what = PAPER_GRIDS[algorithm]
     return points, f"by the paper's grid ({what}), since the study does not say how its values were tuned"
-
-
-def _tuning_source(source: TunedSource) -> str:
-    name = "the tuning" if source.tuning is None else f"the tuning {source.tuning!r}"
-    return f"like {name} that the study's values are from ({source.file})"
 
 
 _MISSING_RUNS: Mapping[RunOutcome, str] = {

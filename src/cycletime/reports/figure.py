@@ -66,7 +66,6 @@ class LineSpec:
     colour_name: str = ""
     """What its colour stands for, where print names colours and dashes apart from each other."""
     dash_name: str = ""
-    """What its dash stands for then."""
     note: str = ""
     """What the legend of print says beside its name, such as its number of seeds."""
     is_on_page: bool = True

@@ -40,7 +40,6 @@ _BACKENDS = {"pdf": "pdf", "svg": "svg", "png": "agg"}
 _COMPRESSION = {"png": {"pil_kwargs": {"compress_level": 3}}}
 """Of PNGs, in two thirds of the time and at most a tenth more bytes."""
 FORMATS = tuple(_METADATA)
-"""That figures can be written in, each the ending of a file."""
 _LABEL_DISTANCE = 20.0
 """Points from a horizontal axis to its label: a tick and its number, with their distances, of `STYLE`'s letters."""
 TITLE_PAD = _LABEL_DISTANCE + 13.0

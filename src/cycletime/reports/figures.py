@@ -24,7 +24,6 @@ from cycletime.studies.scores import MEASURES, RunScore
 from cycletime.tasks.references import NOTHING, SCRIPTED, Reference, references
 
 _REFERENCE_COLOURS = {NOTHING: "#8c959f", SCRIPTED: "#8250df"}
-"""Of lines that belong to no rule."""
 
 
 def study_figures(summary: Summary, stem: str, measure: str, command: str) -> list[FigureSpec]:

@@ -111,7 +111,6 @@ class AlgorithmSpec:
     in_use: str | None = None
     """The candidate that users had before the trial, under the name 'horizons'."""
     suggested: str | None = None
-    """The candidate that the search of the others suggested."""
     afterwards: Rule | None = None
     """What the trial suggested, and none has judged; the runs of search and trial must have its values."""
 

@@ -80,12 +80,7 @@ STUDIES = {
     for study in [StageStudy(TASK_SETS[algorithm][of], stage, task)]
 }
 EXPERIMENTS = {
-    name: Experiment(
-        name,
-        _ABOUT[studies[0].stage],
-        "docs/horizons.md",
-        tuple(each.name for each in studies),
-    )
+    name: Experiment(name, _ABOUT[studies[0].stage], "docs/horizons.md", tuple(each.name for each in studies))
     for name in dict.fromkeys(each.experiment for each in STUDIES.values())
     for studies in [[each for each in STUDIES.values() if each.experiment == name]]
 }

@@ -39,7 +39,6 @@ class Behaviour:
     shares: Mapping[tuple[str, float], Mapping[int, float]]
     """By rule and cycle time in seconds, and then by seed."""
     episodes: int = BEHAVIOUR_EPISODES
-    """Of each policy."""
     code: str = "unknown"
 
     def of(self, rule: str, dt: str) -> NDArray[np.float64]:

@@ -76,13 +76,10 @@ def worse_either_side(runs: PPORuns) -> list[Condition]:
 def tuned_is_better(runs: PPORuns) -> list[Condition]:
     """Claim 3: tuned values against the baseline, with fresh seeds."""
     runs.need("tuned", "baseline")
+    pairs = {dt: (runs.tuned(dt).scores, runs.runs("baseline", dt).scores) for dt in runs.dts}
     return [
-        above(
-            f"score at {dt}, tuned minus baseline",
-            runs.scale.margin,
-            difference(runs.tuned(dt).scores, runs.runs("baseline", dt).scores),
-        )
-        for dt in runs.dts
+        above(f"score at {dt}, tuned minus baseline", runs.scale.margin, difference(*pair))
+        for dt, pair in pairs.items()
     ]
 
 
@@ -179,13 +176,10 @@ def at_least_as_good(runs: PPORuns) -> list[Condition]:
 
 def never_fails(runs: PPORuns) -> list[Condition]:
     """Claim 12 and the headline."""
+    finals = {dt: mean_of(final_or_zero(runs.runs("dt-aware", dt))) for dt in runs.dts}
     return [
-        above(
-            f"{runs.task} PPO: final return at {dt}, dt-aware",
-            runs.scale.failed,
-            mean_of(final_or_zero(runs.runs("dt-aware", dt))),
-        )
-        for dt in runs.dts
+        above(f"{runs.task} PPO: final return at {dt}, dt-aware", runs.scale.failed, final)
+        for dt, final in finals.items()
     ]
 
 

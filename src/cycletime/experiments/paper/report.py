@@ -124,14 +124,8 @@ def index_markdown(
         found = judge(data, claim)
         statement, *rest = claim_sentences(claim, found)
         claims.append((claim.number, f"**{found.verdict}**{verdict_label(found)}", statement, " ".join(rest)))
-    lines = [
-        "# What came of the paper's experiments",
-        "",
-        "Made by `cycletime experiment report paper`.",
-        "",
-        "## Claims",
-        "",
-    ]
+    lines = ["# What came of the paper's experiments", "", "Made by `cycletime experiment report paper`."]
+    lines += ["", "## Claims", ""]
     lines += TextTable(("", "verdict", "claim", "what it hangs on"), claims).markdown()
     for name, table in tables.items():
         lines += ["", f"## Table {name}", "", table.as_text().strip()]

@@ -19,7 +19,6 @@ from cycletime.experiments.paper.data import DTS, TASK_SCALES, PaperResults, fin
 _SWEEP = "sac-gamma-sweep"
 _TUNED = winners_name(_SWEEP)
 _MARGIN = TASK_SCALES["reacher"].margin
-_PENDULUM_MARGIN = TASK_SCALES["double-pendulum"].margin
 _BEFORE_TAKEOVER, _AFTER_TAKEOVER = (0.06, 0.16), (0.17, 0.21)
 """Shares of learning just before and after the learned policy takes over, at 80,000 of 500,000 environment steps. The
 second is short, since the paper's drop is sharp and soon made up for: about 17 episodes of each run."""
@@ -35,26 +34,19 @@ def _baseline(data: PaperResults, dt: str) -> OutcomeCell:
 def drops_and_recovers(data: PaperResults) -> list[Condition]:
     """Claim 8."""
     cells = {dt: _baseline(data, dt) for dt in DTS}
-    drops = [
-        above(
-            f"return before minus after the policy takes over, {dt}",
-            _MARGIN,
-            mean_of(cells[dt].part(*_BEFORE_TAKEOVER) - cells[dt].part(*_AFTER_TAKEOVER)),
-        )
-        for dt in ("4ms", "8ms")
+    found = []
+    for dt in ("4ms", "8ms"):
+        drop = mean_of(cells[dt].part(*_BEFORE_TAKEOVER) - cells[dt].part(*_AFTER_TAKEOVER))
+        found.append(above(f"return before minus after the policy takes over, {dt}", _MARGIN, drop))
+    for dt in ("4ms", "8ms"):
+        recovered = difference(cells[dt].final, cells["16ms"].final)
+        found.append(above(f"final return, {dt} minus 16ms", -_MARGIN, recovered))
+    slow = cells["64ms"]
+    return [
+        *found,
+        *(below(f"score, 64ms minus {dt}", 0.0, difference(slow.scores, cells[dt].scores)) for dt in ("16ms", "32ms")),
+        *(below(f"final return, 64ms minus {dt}", 0.0, difference(slow.final, cells[dt].final)) for dt in DTS[:-1]),
     ]
-    recovers = [
-        above(f"final return, {dt} minus 16ms", -_MARGIN, difference(cells[dt].final, cells["16ms"].final))
-        for dt in ("4ms", "8ms")
-    ]
-    slow = [
-        below(f"score, 64ms minus {dt}", 0.0, difference(cells["64ms"].scores, cells[dt].scores))
-        for dt in ("16ms", "32ms")
-    ] + [
-        below(f"final return, 64ms minus {dt}", 0.0, difference(cells["64ms"].final, cells[dt].final))
-        for dt in DTS[:-1]
-    ]
-    return [*drops, *recovers, *slow]
 
 
 def _tuned(data: PaperResults, dt: str) -> OutcomeCell:
@@ -147,25 +139,15 @@ def pendulum_discounts(data: PaperResults) -> list[Condition]:
     """Claim 13."""
     data.need("sac-pendulum-baseline", "sac-pendulum-dt-aware")
     baseline, aware = data.outcome("sac-pendulum-baseline"), data.outcome("sac-pendulum-dt-aware")
-    kept = {dt: aware.cell(rule="tuned", dt=dt) for dt in DTS}
-    found = []
+    kept = {dt: aware.cell(rule="tuned", dt=dt).scores for dt in DTS}
+    margin, found = TASK_SCALES["double-pendulum"].margin, []
     for dt in ("4ms", "8ms"):
+        gained = difference(kept[dt], baseline.cell(dt=dt).scores)
+        refined = difference(aware.cell(rule="tuned-scaled", dt=dt).scores, kept[dt])
         found += [
-            above(
-                f"score at {dt}, gamma_2 minus baseline",
-                _PENDULUM_MARGIN,
-                difference(kept[dt].scores, baseline.cell(dt=dt).scores),
-            ),
-            above(
-                f"score, gamma_2 at {dt} minus at 16ms",
-                -_PENDULUM_MARGIN,
-                difference(kept[dt].scores, kept["16ms"].scores),
-            ),
-            *within(
-                f"score at {dt}, gamma_1 minus gamma_2",
-                _PENDULUM_MARGIN,
-                difference(aware.cell(rule="tuned-scaled", dt=dt).scores, kept[dt].scores),
-            ),
+            above(f"score at {dt}, gamma_2 minus baseline", margin, gained),
+            above(f"score, gamma_2 at {dt} minus at 16ms", -margin, difference(kept[dt], kept["16ms"])),
+            *within(f"score at {dt}, gamma_1 minus gamma_2", margin, refined),
         ]
     return found
 

@@ -68,7 +68,6 @@ class Page:
 
     title: str
     about: str
-    """What it is of, in a line."""
     answer: tuple[str, ...]
     """In plain words: the first is the one to remember."""
     sections: tuple[Section, ...]
