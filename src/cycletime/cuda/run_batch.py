@@ -57,13 +57,10 @@ class CudaRunBatch(RunBatch):
         slices_s: Sequence[float] | None = None,
         most_periods: int = 0,
     ) -> None:
-        """Describe the runs to the kernel.
+        """Describe the runs to the kernel, by default for the GPU that is here.
 
-        Args:
-            specs: The runs.
-            device: Where they are trained, by default the GPU that is here.
-            slices_s: How long the first slices take, and all further ones; by default as the kernel has it.
-            most_periods: The updates of a run in one slice, at most; 0 for any number.
+        `slices_s` are how long the first slices take, and all further ones, by default as the kernel has it;
+        `most_periods` the updates of a run in one slice, 0 for any number.
         """
         self.device = device or find_device(KERNELS[specs[0].algorithm])
         self.kernel, memory = self.device.kernel, self.device.memory

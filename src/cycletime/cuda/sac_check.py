@@ -33,11 +33,7 @@ def replay_updates(
 ) -> tuple[SACState, list[Metrics]]:
     """A run after some updates, and the metrics of each of their gradient steps.
 
-    Args:
-        spec: The run.
-        before: Its state after an update, or before the first.
-        rows: What its replay holds after them.
-        updates: How many.
+    `before` is its state after an update, or before the first; `rows` are what its replay holds after them.
     """
     task, position = timed_task_of(spec).task, position_of(before)
     agent, psi = agent_of(spec), agent_state_of(before, spec)

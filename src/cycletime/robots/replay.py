@@ -57,13 +57,9 @@ def histogram(title: str, times_s: NDArray[np.float64]) -> list[str]:
 def replay_journal(
     entries: Iterable[JournalEntry], observer: BoardObserver, clock: MonotonicClock, speed: float = 1.0
 ) -> None:
-    """Replay recorded episodes to an observer, at the times at which they happened; between episodes nothing waits.
+    """Replay recorded episodes to an observer, which gets the same calls as from the loop.
 
-    Args:
-        entries: The episodes.
-        observer: Gets the same calls as from the loop.
-        clock: Waits.
-        speed: How many times faster than it was.
+    They come at the times at which they happened, `speed` times faster; between episodes nothing waits.
     """
     if not 0 < speed < np.inf:
         raise InputError(f"--speed is {speed:g}: give a positive number, such as 1 or 10.")

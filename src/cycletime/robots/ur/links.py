@@ -149,12 +149,10 @@ class LockstepLink:
     """A simulated controller in lock-step, of which this is the only client that moves it."""
 
     def __init__(self, address: Address, patience_s: float = _LOCKSTEP_TIMEOUT_S) -> None:
-        """Say where it is; nothing is connected yet.
+        """Say where it is, and how long a state is waited for at least.
 
-        Args:
-            address: Of the controller.
-            patience_s: How long a state is waited for at least. No time passes meanwhile, and on a busy machine the
-                controller may have to wait for its turn: who asks for a state within a second means the arm's time.
+        No time passes meanwhile, and on a busy machine the controller may have to wait for its turn: who asks for a
+        state within a second means the arm's time.
         """
         self._address = address
         self._patience_s = patience_s

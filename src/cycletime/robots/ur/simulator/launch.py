@@ -60,15 +60,9 @@ def simulated_controller(
     limits: TripLimits | None = None,
     **settings: float,
 ) -> Iterator[SimulatedController]:
-    """A simulated controller for the time of a block; a pace of None is lock-step.
+    """A simulated controller for the time of a block; `pace` of its seconds pass in a real one, None is lock-step.
 
-    Args:
-        profile: which controller.
-        pace: how many of its seconds pass in a real one.
-        address: where it listens.
-        ports: of its interfaces.
-        limits: what its safety system stops for.
-        settings: numbers of `SimulatorSettings`, such as ``latency_ticks`` or ``seed``.
+    Settings are numbers of `SimulatorSettings`, such as ``latency_ticks`` or ``seed``.
     """
     config = {"profile": profile, "pace": pace, "address": address, "ports": asdict(ports), "settings": settings}
     config["limits"] = asdict(limits or TripLimits())
