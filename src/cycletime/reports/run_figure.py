@@ -162,7 +162,9 @@ def runs_figure(runs: Sequence[RunCurves], metrics: Sequence[str], x: XAxis = "e
     count = "1 run" if len(runs) == 1 else f"{len(runs)} runs, each a line by itself"
     where = " and ".join(dict.fromkeys(run.where for run in runs))
     note = f"{count}: mean return in each 1 % of a run, no interval; data: {where}"
-    figure.suptitle(f"{_common_title(runs)}\n{note}", fontsize=9)
+    worlds = " and ".join(dict.fromkeys(run.spec.world.name for run in runs))
+    algorithms = " and ".join(dict.fromkeys(run.spec.algorithm for run in runs))
+    figure.suptitle(f"{worlds}, {algorithms}\n{note}", fontsize=9)
     figure.legend(loc="outside lower center", ncols=1, frameon=False)
     return figure
 
@@ -183,12 +185,6 @@ def _labels(runs: Sequence[RunCurves]) -> list[str]:
 def _progress_label(run: RunCurves) -> tuple[str, ...]:
     done, budget = int(run.env_steps[-1]), run.spec.env_steps
     return () if done >= budget else (f"so far {100 * done / budget:.0f} %",)
-
-
-def _common_title(runs: Sequence[RunCurves]) -> str:
-    worlds = dict.fromkeys(run.spec.world.name for run in runs)
-    algorithms = dict.fromkeys(run.spec.algorithm for run in runs)
-    return f"{' and '.join(worlds)}, {' and '.join(algorithms)}"
 
 
 def _colour_and_dash(index: int) -> tuple[str, Literal["-", "--", "-.", ":"]]:

@@ -38,12 +38,9 @@ class RankingTable:
         """There is none."""
 
 
-def _search_table(algorithm: Algorithm, results: HorizonsResults) -> RankingTable:
-    return RankingTable(Evidence(results, algorithm).search)
-
-
-def _trial_table(algorithm: Algorithm, results: HorizonsResults) -> RankingTable:
-    return RankingTable(Evidence(results, algorithm).trial.comparison)
+def _ranking_table(algorithm: Algorithm, stage: str, results: HorizonsResults) -> RankingTable:
+    evidence = Evidence(results, algorithm)
+    return RankingTable(evidence.search if stage == "search" else evidence.trial.comparison)
 
 
 def _verdicts(algorithm: Algorithm, results: HorizonsResults) -> str:
@@ -78,8 +75,8 @@ HORIZONS: Investigation[HorizonsResults] = Investigation(
     read=read_horizons_results,
     verdicts={spec.algorithm: partial(_verdicts, spec.algorithm) for spec in _SPECS},
     tables={
-        f"{spec.prefix}{stage}": partial(make, spec.algorithm)
-        for stage, make in (("search", _search_table), ("trial", _trial_table))
+        f"{spec.prefix}{stage}": partial(_ranking_table, spec.algorithm, stage)
+        for stage in ("search", "trial")
         for spec in _SPECS
     },
     preregistrations={spec.algorithm: partial(_preregister, spec.algorithm) for spec in _SPECS},
