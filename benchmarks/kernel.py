@@ -261,7 +261,7 @@ def in_jax(task: str, dt: str, seed: int, env_steps: int) -> dict[str, object]:
     """One run in the compiled loop, on a CPU's core of its own."""
     prepare_jax("cpu")
     spec = spec_of(task, dt, seed, env_steps)
-    loop = CompiledLoop(task=timed_task_of(spec).task, agent=spec.agent, dt=spec.dt, env_steps=env_steps)
+    loop = CompiledLoop(task=timed_task_of(spec).task, agent=spec.own_agent, dt=spec.dt, env_steps=env_steps)
     curve = Episodes.joined(chunk.episodes[0] for chunk in loop.run([seed]))
     means = curve.binned(env_steps)
     scores = {"average": float(means.mean()), "last_tenth": float(means[-10:].mean())}

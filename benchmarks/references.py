@@ -27,7 +27,7 @@ from cycletime.duration import Duration, DurationLike, cycle_steps
 from cycletime.tasks import references
 from cycletime.tasks.closed_form import ClosedFormTask
 from cycletime.tasks.double_pendulum import DoublePendulum
-from cycletime.tasks.reacher import ELBOW_LIMIT, ELBOW_TO_TIP, LINK_LENGTH, STRONGEST_TORQUE, Reacher, mass_matrix
+from cycletime.tasks.reacher import _A, _B, _H, ELBOW_LIMIT, ELBOW_TO_TIP, LINK_LENGTH, STRONGEST_TORQUE, Reacher
 from cycletime.tasks.references import NOTHING, SCRIPTED
 from cycletime.tasks.ur_reacher import URReacher, flange_of
 
@@ -70,7 +70,9 @@ def reach(task: Reacher, dt: Duration) -> Controller:
         wanted_1, wanted_2 = _angles_of(x, y, jnp.where(q2 < 0, -1.0, 1.0))
         turn = jnp.mod(wanted_1 - q1 + jnp.pi, 2 * jnp.pi) - jnp.pi
         pulls = jnp.stack([turn, wanted_2 - q2]) * stiffness - damping * 10 * jnp.stack([speed_1, speed_2])
-        return jnp.clip(mass_matrix(jnp.cos(q2)) @ pulls / STRONGEST_TORQUE, -1, 1)
+        between = _B + _H * jnp.cos(q2)
+        mass = jnp.array([[_A + between + _H * jnp.cos(q2), between], [between, _B]])
+        return jnp.clip(mass @ pulls / STRONGEST_TORQUE, -1, 1)
 
     return act
 

@@ -1,6 +1,7 @@
 """The package: light imports, a typed marker, one version everywhere, short files, and no floor division on times."""
 
 import ast
+import pkgutil
 import re
 import subprocess
 import sys
@@ -76,7 +77,7 @@ def test_nowhere_is_a_time_floor_divided() -> None:
         "duration.py": 1,  # 10**places // denominator, both whole
         "experiments/paper/clips.py": 4,  # pixels, cycles in a picture, and the place of the median
         "reports/drawing.py": 1,  # bins between markers
-        "libraries/on_policy.py": 5,  # samples, environments, mini-batches
+        "libraries/on_policy.py": 6,  # samples, environments, mini-batches
         "libraries/yaml_edit.py": 1,  # columns of text
         "studies/study_folder.py": 1,  # half of some runs
         "tasks/ur_reacher.py": 1,  # packages within whole environment steps, by the exact ratio of their times
@@ -94,3 +95,11 @@ def test_nowhere_is_a_time_floor_divided() -> None:
         if (uses := sum(isinstance(node, ast.FloorDiv) for node in ast.walk(ast.parse(path.read_text()))))
     }
     assert found == counts_only
+
+
+def test_what_the_api_pages_show_has_a_docstring() -> None:
+    names = [
+        name for page in (ROOT / "docs/api").glob("*.md") for name in re.findall(r"^::: (\S+)", page.read_text(), re.M)
+    ]
+    assert len(names) > 30
+    assert [name for name in names if not getattr(pkgutil.resolve_name(name), "__doc__", None)] == []

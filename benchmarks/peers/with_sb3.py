@@ -14,7 +14,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-import torch  # type: ignore[import-not-found]
+import torch
 
 import cycletime.tasks  # noqa: F401 - registers the task
 from benchmarks.peers.worker import Cases, serve

@@ -1,9 +1,10 @@
-"""Text of files that people name: its size is bounded before anything is read, and nothing is waited for."""
+"""Files that people name, or that lie in a folder of someone else's: nothing is waited for, and sizes are bounded."""
 
 from __future__ import annotations
 
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
 
 from cycletime.errors import InputError
@@ -27,7 +28,7 @@ def read_bounded_text(path: str | os.PathLike[str], most_bytes: int, encoding: s
     if "\0" in str(path):
         raise InputError(f"{str(path)!r} cannot be the name of a file.")
     try:
-        return _read_bytes(Path(path), most_bytes).decode(encoding)
+        return read_bounded(Path(path), most_bytes).decode(encoding)
     except FileNotFoundError:
         raise InputError(f"There is no file {path}.") from None
     except OSError as error:
@@ -36,19 +37,42 @@ def read_bounded_text(path: str | os.PathLike[str], most_bytes: int, encoding: s
         raise InputError(f"{path} cannot be read: byte {error.start + 1} is not UTF-8 text.") from None
 
 
-def _read_bytes(path: Path, most_bytes: int) -> bytes:
+def read_bounded(path: Path, most_bytes: int) -> bytes:
+    """The content of a regular file that has no more bytes than that; an OSError where it cannot be opened."""
+    with open_regular(path, most_bytes) as file:
+        content = bytearray()
+        # What is told of the size may be too little: a file that grows, one of /proc.
+        while len(content) <= most_bytes and (part := file.read(min(2**20, most_bytes + 1 - len(content)))):
+            content += part
+    _check_size(path, len(content), most_bytes)
+    return bytes(content)
+
+
+def open_regular(path: Path, most_bytes: int | None = None) -> BufferedReader:
+    """A regular file, open to be read; what does not end or would be waited for (a pipe, a device) is refused.
+
+    Raises:
+        InputError: if it is no regular file, or larger than ``most_bytes``.
+        OSError: if it cannot be opened.
+    """
     _check_regular_file(path, path.stat())
     # The name may mean another thing by now, and opening a pipe would wait for its writer.
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    with os.fdopen(handle, "rb") as file:
+    file = os.fdopen(handle, "rb")
+    try:
         status = os.fstat(handle)
         _check_regular_file(path, status)
-        # What is told of the size may be too little: a file that grows, one of /proc.
-        content = b"" if status.st_size > most_bytes else file.read(most_bytes + 1)
-    size = max(status.st_size, len(content))
+        if most_bytes is not None:
+            _check_size(path, status.st_size, most_bytes)
+    except InputError:
+        file.close()
+        raise
+    return file
+
+
+def _check_size(path: Path, size: int, most_bytes: int) -> None:
     if size > most_bytes:
         raise InputError(f"{path} has {size} bytes or more: at most {most_bytes} are read.")
-    return content
 
 
 def _check_regular_file(path: Path, status: os.stat_result) -> None:

@@ -67,7 +67,6 @@ def quote(value: object) -> str:
 
 
 def shorten(text: str) -> str:
-    """A text without the middle where it is long."""
     return (
         text if len(text) <= 2 * _QUOTED_CHARACTERS else f"{text[:_QUOTED_CHARACTERS]}...{text[-_QUOTED_CHARACTERS:]}"
     )

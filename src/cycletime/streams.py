@@ -23,7 +23,6 @@ class LenientStream:
         """Why something could not be written, each time."""
 
     def write(self, text: Any) -> int:  # noqa: ANN401
-        """Write what can be written."""
         try:
             self._stream.write(text)
         except UnicodeEncodeError as error:
@@ -35,12 +34,10 @@ class LenientStream:
         return len(text)
 
     def writelines(self, lines: Iterable[Any]) -> None:
-        """Write several."""
         for line in lines:
             self.write(line)
 
     def flush(self) -> None:
-        """Have it written, where it can be."""
         try:
             self._stream.flush()
         except ValueError:

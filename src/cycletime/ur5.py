@@ -57,8 +57,6 @@ _REACH_TOLERANCE = 1e-6
 
 
 class Solutions(NamedTuple):
-    """The angles with which a pose is reached."""
-
     angles: Array
     """[8, 6] within half a turn of zero."""
     valid: Array
@@ -223,7 +221,6 @@ def flange(upper: Pair, lower: Pair) -> tuple[Any, Any, Any]:
 
 
 def flange_at(pair: Pair) -> tuple[float, float, float]:
-    """The flange's place, with plain numbers."""
     both = pair[0] + pair[1]
     return flange((sin(pair[0]), cos(pair[0])), (sin(both), cos(both)))
 
@@ -257,12 +254,10 @@ def reward(away: Pair, env_dt: Duration, xp: Any = np) -> Any:  # noqa: ANN401
 
 
 def in_box(place: Sequence[Any], margin_m: float = 0.0) -> Any:  # noqa: ANN401
-    """Whether a place is in the safety box."""
     return within(place, BOX_LOW, BOX_HIGH, margin_m)
 
 
 def within(values: Sequence[Any], low: tuple[float, ...], high: tuple[float, ...], margin: float = 0.0) -> Any:  # noqa: ANN401
-    """Whether all values are within their bounds."""
     inside: Any = True
     for value, lowest, highest in zip(values, low, high, strict=True):
         inside = inside & (lowest + margin <= value) & (value <= highest - margin)
@@ -349,7 +344,6 @@ def _may_be_target(place: Sequence[Any], pair: Sequence[Any]) -> Any:  # noqa: A
 
 
 def draw_target(rng: np.random.Generator) -> tuple[float, float]:
-    """A target."""
     while True:
         drawn = rng.uniform(JOINTS_LOW, JOINTS_HIGH).tolist()
         if not _may_be_target(flange_at(drawn), drawn):  # most are not, and the inverse is slow

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from cycletime.agents import PPOAgent, SACAgent
 from cycletime.agents.checks import check_choice, check_counts, check_fractions, check_hidden, check_positive
 from cycletime.errors import InputError
 
@@ -50,3 +51,12 @@ def test_layers_may_be_any_number_of_sizes(hidden: tuple[int, ...]) -> None:
 def test_layers_are_a_tuple_of_sizes(hidden: object) -> None:
     with pytest.raises(InputError, match=rf"hidden is .*{str(hidden)[1:-1]}.*: .* layer sizes"):
         check_hidden(SimpleNamespace(hidden=hidden))
+
+
+def test_sizes_that_no_memory_has_room_for_are_refused() -> None:
+    with pytest.raises(InputError, match=r"hidden is \(1000000000,\): it must be .* of at most 8192"):
+        PPOAgent(hidden=(10**9,))
+    with pytest.raises(InputError, match="epochs is 1000000000: a learning would draw 2,000,000,000,000 numbers"):
+        PPOAgent(epochs=10**9)
+    with pytest.raises(InputError, match="gradient_steps is 1000000000: a learning would draw"):
+        SACAgent(gradient_steps=10**9)

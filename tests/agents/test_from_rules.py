@@ -18,7 +18,9 @@ def test_carried_values_arrive() -> None:
 
 
 def test_parts_of_sac_that_are_counted_in_steps_arrive() -> None:
-    values = rules.SAC(dt="16ms", discount=0.8515).at("4ms", also=["warm-up", "replay-capacity", "updates-per-second"])
+    values = rules.SAC(dt="16ms", discount=0.8515).at(
+        "4ms", rule="scaled", also=["warm-up", "replay-capacity", "updates-per-second"]
+    )
     agent = agent_for(values)
     assert (agent.warmup_steps, agent.replay_capacity) == (40_000, 4_000_000)
     assert (agent.gradient_steps, agent.learning_period) == (1, 4)

@@ -1,6 +1,7 @@
 """`cycletime export` as people type it: what it writes, what it prints, and one sentence for wrong input."""
 
 import re
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +15,11 @@ from cycletime.cli import main
 from cycletime.policies.export import onnx_actions
 from cycletime.studies.study_folder import StudyFolder, open_run, policy_of
 from cycletime.studies.worker import finish_run
-from cycletime.training.policy_file import write_policy
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.worlds import ActionBounds
 from tests.policies.conftest import BOUNDS, Trained, observations, spec_of, trained
 from tests.studies.small import names_of
+from tests.training.runs.finished import save_checkpoint
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def policy() -> Trained:
 @pytest.fixture
 def run(tmp_path: Path, policy: Trained) -> Path:
     folder = RunFolder.create(tmp_path / "runs", spec_of())
-    write_policy(folder.policy_file, policy.saved)
+    save_checkpoint(folder, policy.saved)
     return folder.path
 
 
@@ -86,10 +87,7 @@ def test_wrong_inputs_are_told_in_one_sentence(run: Path, tmp_path: Path, capsys
     assert "is not a run" in refused(capsys, tmp_path, "--to", "onnx")
     assert "is a folder" in refused(capsys, run, "--to", "onnx", "--out", tmp_path)
     assert "is a file" in refused(capsys, run, "--to", "numpy", "--out", tmp_path / "file")
-    file = run / "policy.safetensors"
-    file.write_bytes(file.read_bytes()[:-1])
-    assert "is damaged or no policy" in refused(capsys, run, "--to", "onnx")
-    file.unlink()
+    shutil.rmtree(run / "checkpoints")
     assert "a run writes its policy with its first checkpoint" in refused(capsys, run, "--to", "onnx")
     assert sorted(path.name for path in run.iterdir()) == ["spec.json"]
 
@@ -102,7 +100,7 @@ def test_a_missing_onnx_is_told(run: Path, capsys: pytest.CaptureFixture[str], m
 def test_a_policy_of_a_diverged_run_is_not_exported(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = RunFolder.open(run)
     nan = trained(bounds=ActionBounds.raw(2), scale=float("nan"))
-    write_policy(folder.policy_file, nan.saved)
+    save_checkpoint(folder, nan.saved)
     assert "its training has diverged" in refused(capsys, run, "--to", "numpy")
     assert not (run / "numpy").exists()
 

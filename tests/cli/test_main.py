@@ -5,7 +5,7 @@ import gc
 import pytest
 
 from cycletime import cli
-from cycletime.cli import main
+from cycletime.cli import main, transfer
 
 
 def test_garbage_is_looked_for_rarely_while_a_command_runs_and_then_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,3 +66,19 @@ def test_a_misspelt_command_is_answered_with_the_nearest(
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("cycletime 0.")
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 4000000000000 bytes.")]
+)
+def test_too_little_memory_is_told_in_a_sentence(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(command: transfer.TransferValues) -> int:
+        raise error
+
+    monkeypatch.setattr(transfer.TransferValues, "run", fail)
+    assert main(["transfer", "ppo", "--batch", "2000", "--from", "40ms", "--to", "20ms"]) == 1
+    told = capsys.readouterr()
+    assert told.err == "cycletime: There is not enough memory for this: give it more, or ask for less at once.\n"
+    assert told.out == ""

@@ -18,9 +18,7 @@ def test_ppo_from_16_to_4_milliseconds(capsys: pytest.CaptureFixture[str]) -> No
     assert data["notes"] == [
         "Not given, so the paper's baseline: batch 2000, minibatch 50, discount 0.99, trace_decay 0.95.",
         "Rule 'dt-aware' shrinks horizons: discount 0.99 from 1.59 s to 0.398 s, trace_decay 0.95 from 0.312 s to "
-        "0.078 s; rule 'horizons' keeps them.",
-        "discount 0.99 and trace_decay 0.95 are defaults, horizons of 1.59 s and 0.312 s at 16ms: use rule 'dt-aware' "
-        "until they are tuned by 'cycletime tune FILE --horizons', and then rule 'horizons'.",
+        "0.078 s.",
     ]
 
 
@@ -176,6 +174,24 @@ def test_options_replace_what_a_library_says_and_another_library_may_be_told(
     assert data["library"]["values"]["num_minibatches"] == 5
 
 
+def test_another_number_of_environments_keeps_the_batch_and_names_the_other_choice(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = "ppo --from 20ms --to 20ms --to-num-envs 1024 --n-envs 4096 --from-library rsl_rl num_steps_per_env=24"
+    data = carried_json(capsys, *words.split())
+    assert data["library"]["values"]["num_steps_per_env"] == 96
+    assert data["to"]["batch"] == 4096 * 24
+    assert "A rollout lasts 1.92 s in each, and did 0.48 s." in data["notes"][-2]
+    assert data["notes"][-1].endswith("add --batch 24576 --minibatch 6144.")
+    same = carried_json(capsys, *words.split(), *data["notes"][-1].partition("add ")[2].rstrip(".").split())
+    assert same["library"]["values"]["num_steps_per_env"] == 24
+    assert not any("become" in note for note in same["notes"])
+    said = "ppo --from 20ms --to 10ms --to-num-envs 4096 --from-library cleanrl num_envs=2048 num_steps=64"
+    assert carried_json(capsys, *said.split())["library"]["values"]["num_envs"] == 4096
+    assert main(["transfer", "ppo", "--from", "20ms", "--to", "10ms", "--to-num-envs", "8"]) == 2
+    assert "name one with --for" in capsys.readouterr().err
+
+
 def test_values_of_a_file_and_of_a_library_are_refused_together(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -195,7 +211,7 @@ def test_tables_of_the_paper_s_rules_fit_80_columns(capsys: pytest.CaptureFixtur
     words = f"transfer {algorithm} --from 33ms --to 16.5ms --discount 0.987654 --rule {rule} --also {also}"
     assert main(words.split()) == 0
     out = capsys.readouterr().out
-    table = [line for line in out.splitlines() if not line.startswith("note: ")]
+    table = [line for line in out.splitlines() if not line.startswith(("note: ", "Not carried: ", "Use "))]
     assert len(table) > 4
     assert max(map(len, table)) <= 80
 

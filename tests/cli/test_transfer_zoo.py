@@ -17,7 +17,7 @@ def test_a_zoo_file_is_printed_with_the_table_on_standard_error(
 ) -> None:
     file = tmp_path / "ppo.yml"
     file.write_bytes(ZOO.replace("\n", "\r\n").encode())
-    words = f"transfer {algorithm} --from-zoo {file} --env ReacherBulletEnv-v0 --from 16.5ms --to 33ms"
+    words = f"transfer {algorithm} --from-zoo {file} --env ReacherBulletEnv-v0 --from 16.5ms --to 33ms --rule dt-aware"
     assert main(words.split()) == 0
     captured = capfdbinary.readouterr()
     assert captured.out.startswith(b"ReacherBulletEnv-v0:\r\n  n_envs: 8\r\n  n_steps: 256   # per environment\r\n")
@@ -28,7 +28,7 @@ def test_a_zoo_file_is_printed_with_the_table_on_standard_error(
 def test_a_zoo_file_is_written_but_never_over_another(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file, out = tmp_path / "ppo.yml", tmp_path / "new.yml"
     file.write_text(ZOO)
-    words = f"transfer --from-zoo {file} --env ReacherBulletEnv-v0 --from 16ms --to 8ms --out".split()
+    words = f"transfer --from-zoo {file} --env ReacherBulletEnv-v0 --from 16ms --to 8ms --rule dt-aware --out".split()
     assert main([*words, str(out)]) == 0
     assert out.read_text() == ZOO.replace("512", "1024").replace("64", "128")
     assert "n_steps: 1024" in capsys.readouterr().out
@@ -44,7 +44,9 @@ def test_a_zoo_file_is_written_but_never_over_another(capsys: pytest.CaptureFixt
 def test_a_zoo_file_in_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "ppo.yml"
     file.write_text(ZOO)
-    data = carried_json(capsys, *f"--from-zoo {file} --env ReacherBulletEnv-v0 --from 16ms --to 8ms".split())
+    data = carried_json(
+        capsys, *f"--from-zoo {file} --env ReacherBulletEnv-v0 --from 16ms --to 8ms --rule dt-aware".split()
+    )
     assert data["zoo"] == {
         "file": str(file),
         "env": "ReacherBulletEnv-v0",

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import tyro
 
+from cycletime.agents import SACAgent
 from cycletime.cli.tune import Tune
 from cycletime.errors import InputError
 from cycletime.studies import executors
@@ -59,9 +60,10 @@ class Toy:
         self.gone = [f"{command}-0"]
         return self.gone
 
-    def score(self, spec: Any) -> float | None:  # noqa: ANN401 - SAC's agent has a discount
+    def score(self, spec: Any) -> float | None:  # noqa: ANN401 - what the executor gives
         assert isinstance(spec, RunSpec)
-        return None if spec.seed == self.astray else -abs(spec.agent.discount - 0.851) - spec.seed / 1000  # type: ignore[attr-defined]
+        assert isinstance(spec.agent, SACAgent)
+        return None if spec.seed == self.astray else -abs(spec.agent.discount - 0.851) - spec.seed / 1000
 
     def poll(self, wait_s: float) -> Mapping[str, str]:
         gone, self.gone = self.gone, []

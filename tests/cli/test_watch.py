@@ -1,6 +1,7 @@
 """`cycletime watch` as people type it: films, what it prints, and one sentence for wrong input."""
 
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,12 @@ from PIL import Image
 from cycletime.agents import PPOAgent
 from cycletime.cli import main
 from cycletime.studies.study_folder import StudyFolder
-from cycletime.training.policy_file import SavedPolicy, write_policy
+from cycletime.training.policy_file import SavedPolicy
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import ActionBounds, ClosedFormWorld, make_env
 from tests.studies.small import names_of
+from tests.training.runs.finished import save_checkpoint
 
 AGENT = PPOAgent(hidden=(4,), noise_std=0.5)
 NAMES = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
@@ -39,7 +41,7 @@ def psi() -> Any:  # noqa: ANN401
 def run(tmp_path: Path, psi: Any) -> Path:  # noqa: ANN401
     spec = RunSpec(world=ClosedFormWorld("double-pendulum"), agent=AGENT, dt="32ms", env_steps=1000, seed=0)
     folder = RunFolder.create(tmp_path / "runs", spec)
-    write_policy(folder.policy_file, SavedPolicy.of(AGENT.policy(psi), ActionBounds.raw(1), spec, 500))
+    save_checkpoint(folder, SavedPolicy.of(AGENT.policy(psi), ActionBounds.raw(1), spec, 500))
     return folder.path
 
 
@@ -124,7 +126,7 @@ def test_wrong_inputs_are_told_in_one_sentence(run: Path, tmp_path: Path, capsys
     assert "episodes is 0" in refused(capsys, run, "--to", film, "--episodes", 0)
     assert "--seed is -1" in refused(capsys, run, "--to", film, "--seed", -1)
     assert "speed is 0.0" in refused(capsys, run, "--to", film, "--speed", 0)
-    (run / "policy.safetensors").unlink()
+    shutil.rmtree(run / "checkpoints")
     assert "a run writes its policy with its first checkpoint" in refused(capsys, run, "--to", film)
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
 
@@ -132,7 +134,7 @@ def test_wrong_inputs_are_told_in_one_sentence(run: Path, tmp_path: Path, capsys
 def test_a_policy_of_another_world_is_refused(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = RunFolder.open(run)
     other = SavedPolicy.of(AGENT.policy(some_psi(4, 2)), ActionBounds.raw(2), folder.spec, 500)
-    write_policy(folder.policy_file, other)
+    save_checkpoint(folder, other)
     assert "(4, 2) numbers" in refused(capsys, run, "--to", tmp_path / "film.gif")
 
 

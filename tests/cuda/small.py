@@ -11,8 +11,8 @@ from cycletime.agents import PPOAgent
 from cycletime.agents.networks import GaussianPolicy, Layer, Parameters, adam_start
 from cycletime.agents.ppo import PPOState
 from cycletime.cuda.device import DeviceRun, RunResult, Slice
-from cycletime.cuda.layout import position_of
-from cycletime.cuda.ppo import describe_run, initial_state_of, sizes_of
+from cycletime.cuda.layout import position_of, sizes_of
+from cycletime.cuda.ppo import describe_run, initial_state_of
 from cycletime.cuda.replay import last_batch
 from cycletime.duration import Duration
 from cycletime.training.spec import EngineSpec, RunSpec

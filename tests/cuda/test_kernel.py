@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cycletime.cuda import replay
 from cycletime.cuda.layout import position_of
 from cycletime.cuda.ppo import ENDED, TERMINAL, initial_state_of, networks_of
 from cycletime.training.spec import RunSpec
 from tests.cuda.emulated import Emulated
+from tests.cuda.numpy_replay import replay_update
 from tests.cuda.small import Learned, learn, make_psi, make_slice, make_spec
 
 CASES: dict[str, dict[str, Any]] = {
@@ -36,7 +36,7 @@ CASES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_a_learning_is_that_of_the_replay(device: Emulated, case: str) -> None:
     told = learn(device, make_spec(**CASES[case]))
-    truth = replay.replay_update(told.run, told.before, told.rows, told.beside)
+    truth = replay_update(told.run, told.before, told.rows, told.beside)
     batch, actions = int(told.run["batch"]), int(told.run["actions"])
     np.testing.assert_allclose(told.beside["value"][: batch + 1], truth["value"][: batch + 1], atol=2e-5)
     np.testing.assert_allclose(told.beside["old_mean"][:batch, :actions], truth["old_mean"], atol=2e-5)
@@ -50,7 +50,7 @@ def test_adam_goes_on_from_its_moments(device: Emulated) -> None:
     spec = make_spec(batch=40)
     before = learn(device, spec).after
     told = learn(device, spec, before)
-    _agree(told, replay.replay_update(told.run, before, told.rows, told.beside))
+    _agree(told, replay_update(told.run, before, told.rows, told.beside))
 
 
 def test_an_episode_that_the_time_limit_ended_goes_on_in_value_or_not(device: Emulated) -> None:
@@ -65,7 +65,7 @@ def test_an_episode_that_the_time_limit_ended_goes_on_in_value_or_not(device: Em
         assert row == 2, "ten steps are two cycles of four, and a short one"
         assert bool(told.rows["next"][row] & TERMINAL) == terminal
         assert told.result.records["env_steps"][0] == 4000
-        _agree(told, replay.replay_update(told.run, told.before, told.rows, told.beside))
+        _agree(told, replay_update(told.run, told.before, told.rows, told.beside))
 
 
 @pytest.mark.parametrize(

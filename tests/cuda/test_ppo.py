@@ -11,7 +11,7 @@ import pytest
 from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
 from cycletime.agents.exploration import OrnsteinUhlenbeck
 from cycletime.cuda.engine import refusal
-from cycletime.cuda.layout import checked_array, position_of
+from cycletime.cuda.layout import checked_array, position_of, sizes_of
 from cycletime.cuda.ppo import (
     STATE_WORDS,
     agent_state_of,
@@ -19,7 +19,6 @@ from cycletime.cuda.ppo import (
     initial_state,
     initial_state_of,
     networks_of,
-    sizes_of,
 )
 from cycletime.errors import InputError, RunError
 from cycletime.training.compiled_engine import make_loop

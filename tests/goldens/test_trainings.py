@@ -41,7 +41,8 @@ TRAININGS: dict[str, dict[str, Any]] = {
         "others": {"hidden": (8, 8), "learn_when": "episode_end"},
     },
     "sac": {**REACHER, **SAC},
-    "sac-cart-pole-horizons": {**SAC, "task": "cart-pole", "dt": "40ms", "tuned_at": "20ms", "env_steps": 6_000},
+    "sac-cart-pole-horizons": {**SAC, "task": "cart-pole", "dt": "40ms", "tuned_at": "20ms", "rule": "horizons"}
+    | {"env_steps": 6_000},
     "actor-critic": {"task": "pendulum", "dt": "20ms", "env_steps": 10_000, **ACTOR_CRITIC},
     "stepped-ppo": {**SLOW, **PPO},
     "stepped-sac": {**SLOW, **SAC},

@@ -50,7 +50,7 @@ def test_a_value_without_a_default_must_be_given() -> None:
 def test_nested_settings_are_understood() -> None:
     values = PPO.from_("isaac_lab", dt="20ms", n_envs=4096, num_steps_per_env=24, algorithm={"lam": 0.9})
     assert (values.batch, values.minibatch, values.trace_decay) == (24 * 4096, 24 * 1024, 0.9)
-    assert values.at("10ms").to("isaac-lab", n_envs=4096).nested() == {
+    assert values.at("10ms", "dt-aware").to("isaac-lab", n_envs=4096).nested() == {
         "num_steps_per_env": 48,
         "algorithm": {"num_mini_batches": 4, "gamma": 0.99, "lam": 0.9},
     }

@@ -210,8 +210,8 @@ def test_what_was_not_stated_is_not_exported(library: str) -> None:
 
 
 def test_parts_of_sac_that_are_not_given_start_from_the_library_s_defaults() -> None:
-    after = SAC.from_("sb3", dt="16ms", gamma=0.9).at("4ms", also=["warm-up"])
-    assert after.warmup_steps == 400
+    after = SAC.from_("sb3", dt="16ms", gamma=0.9).at("32ms", also=["warm-up"])
+    assert after.warmup_steps == 50
     assert after.notes == ("warmup_steps was not given: the library's 100 is used.",)
     assert "buffer_size" not in after.to("sb3"), "what nobody stated is not exported"
     assert SAC.from_("sb3", dt="16ms", learning_starts=7).at("8ms", also="warm-up").warmup_steps == 14

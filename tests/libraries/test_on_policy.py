@@ -124,7 +124,7 @@ def test_brax_keeps_its_trajectories_where_told() -> None:
     playground = {"num_envs": 2048, "unroll_length": 20, "batch_size": 1024, "num_minibatches": 32}
     values = PPO.from_("mujoco-playground", dt="20ms", discounting=0.97, gae_lambda=0.95, **playground)
     assert (values.batch, values.minibatch) == (20 * 1024 * 32, 20 * 1024)
-    carried = values.at("10ms").to("mujoco-playground", n_envs=2048, batch_size=1024)
+    carried = values.at("10ms", "dt-aware").to("mujoco-playground", n_envs=2048, batch_size=1024)
     assert dict(carried) == {**playground, "unroll_length": 40, "discounting": 0.97, "gae_lambda": 0.95}
     with pytest.raises(InputError, match=r"batch_size is 1000: .* must be a multiple of num_envs, 2048"):
         values.to("brax", n_envs=2048, batch_size=1000)
@@ -139,7 +139,10 @@ def test_stable_baselines3_refuses_a_minibatch_of_one_so_two_are_exported() -> N
 def test_an_environment_count_that_does_not_divide_the_batch_is_noted() -> None:
     exported = BASELINE.to("stable-baselines3", n_envs=3)
     assert exported["n_steps"] == 667
-    assert exported.notes == ("stable-baselines3 cannot express batch 2000 with 3 environments: the nearest is 2001.",)
+    assert exported.notes == (
+        "stable-baselines3 cannot express batch 2000 with 3 environments: the nearest is 2001.",
+        "stable-baselines3's last mini-batch of each epoch has 1 samples instead of 50; n_steps 650 would divide.",
+    )
 
 
 @pytest.mark.parametrize("library", PPO_LIBRARIES)

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from cycletime.errors import InputError
+from cycletime.libraries import LibraryValues
 from cycletime.rules import A2C, ALGORITHMS, DDPG, PPO, SAC, TD3, TQC, Rule, laws
-from cycletime.rules.library_source import LibraryValues
 
 ARCHITECTURE = {"net_arch": {"pi": [64, 64], "vf": [64]}, "log_std_init": -2}
 
@@ -30,12 +30,12 @@ WHOLE: dict[str, Any] = {
 
 
 def test_ppo_s_settings_come_back_whole_in_their_order_and_untouched() -> None:
-    carried = PPO.from_("sb3", dt="40ms", n_envs=8, **WHOLE).at("10ms").to("sb3")
+    carried = PPO.from_("sb3", dt="40ms", n_envs=8, **WHOLE).at("10ms", "dt-aware").to("sb3")
     assert dict(carried) == {**WHOLE, "n_steps": 2048, "batch_size": 256, "gae_lambda": 0.95}
     assert [*carried][:-1] == [*WHOLE]
     assert carried["learning_rate"] is schedule
     assert carried["policy_kwargs"] is ARCHITECTURE
-    assert carried.notes == ("Counted in agent steps, but left alone: sde_sample_freq 4.",)
+    assert carried.notes == ("NOT carried, set it yourself: sde_sample_freq 4 (would be 16: it counts agent steps).",)
 
 
 def test_at_the_same_cycle_time_everything_comes_back_as_it_was_said() -> None:
@@ -108,7 +108,7 @@ def test_a_mini_batch_greater_than_the_batch_is_the_whole_batch_as_stable_baseli
 def test_updates_once_per_episode_are_left_alone_by_a_rule_with_a_note(gradient_steps: int) -> None:
     said: dict[str, Any] = {"train_freq": (1, "episode"), "gradient_steps": gradient_steps}
     values = SAC.from_("sb3", dt="16ms", gamma=0.98, **said)
-    longer, shorter = values.at("64ms"), values.at("4ms")
+    longer, shorter = values.at("64ms", "horizons"), values.at("4ms", "horizons")
     assert longer.notes == (
         "stable-baselines3's train_freq is (1, 'episode'): updates that come once per episode are left alone.",
     )
@@ -118,10 +118,13 @@ def test_updates_once_per_episode_are_left_alone_by_a_rule_with_a_note(gradient_
 
 
 def test_a_period_that_was_carried_with_its_updates_was_not_left_alone() -> None:
-    carried = SAC.from_("sb3", dt="16ms", gamma=0.98, train_freq=8, gradient_steps=8, learning_starts=100).at("64ms")
+    carried = SAC.from_("sb3", dt="16ms", gamma=0.98, train_freq=8, gradient_steps=8, learning_starts=100)
+    carried = carried.at("64ms", "horizons")
     exported = carried.to("sb3")
     assert (exported["train_freq"], exported["gradient_steps"]) == (8, 32)
-    assert exported.notes == ("Counted in agent steps, but left alone: learning_starts 100.",)
+    assert exported.notes == (
+        "NOT carried, set it yourself: learning_starts 100 (would be 25: it counts agent steps).",
+    )
 
 
 def test_a_schedule_that_a_rule_of_one_s_own_would_carry_is_refused() -> None:
@@ -139,9 +142,11 @@ def test_off_policy_settings_come_back_with_the_discount_alone_carried(kind: typ
         "train_freq": (1, "episode"),
         "gradient_steps": 8,
     }
-    carried = kind.from_("sb3", dt="50ms", **said).at("100ms").to("sb3")
+    carried = kind.from_("sb3", dt="50ms", **said).at("100ms", "scaled").to("sb3")
     assert dict(carried) == {**said, "gamma": pytest.approx(0.98**2)}
-    assert carried.notes == ("Counted in agent steps, but left alone: buffer_size 300000.",)
+    assert carried.notes == (
+        "NOT carried, set it yourself: buffer_size 300000 (would be 150000: it counts agent steps).",
+    )
 
 
 def test_what_is_no_number_is_refused_only_where_it_is_to_be_carried() -> None:

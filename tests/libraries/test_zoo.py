@@ -44,20 +44,20 @@ def settings(carried: ZooTransfer) -> dict[str, object]:
 
 
 def test_a_ppo_entry_at_a_quarter_of_its_cycle_time() -> None:
-    carried = transfer_entry(PPO_FILE, "ReacherBulletEnv-v0", "ppo", "16ms", "4ms")
+    carried = transfer_entry(PPO_FILE, "ReacherBulletEnv-v0", "ppo", "16ms", "4ms", "dt-aware")
     assert carried.changed == {"n_steps": 2048, "batch_size": 256, "n_timesteps": 8_000_000}
     assert carried.text == PPO_FILE.replace("batch_size: 64 #", "batch_size: 256 #").replace(
         "  sde_sample_freq: 4\n", "  sde_sample_freq: 4\n  n_steps: 2048\n  n_timesteps: 8000000\n"
     )
     assert carried.notes == (
-        "Counted in agent steps, but left alone: sde_sample_freq 4.",
+        "NOT carried, set it yourself: sde_sample_freq 4 (would be 16: it counts agent steps).",
         "No env_wrapper was written, since 4ms is not a whole multiple of the environment's step, 16ms: the "
         "environment itself must step every 4ms.",
     )
 
 
 def test_a_ppo_entry_at_four_times_its_cycle_time_gets_gamma_and_lambda_too() -> None:
-    carried = transfer_entry(PPO_FILE, "HalfCheetahBulletEnv-v0", "ppo", "4ms", "16ms")
+    carried = transfer_entry(PPO_FILE, "HalfCheetahBulletEnv-v0", "ppo", "4ms", "16ms", "dt-aware")
     before, after = yaml.safe_load(PPO_FILE), yaml.safe_load(carried.text)
     wrapper = [{"cycletime.tasks.CycleTime": {"dt": "16ms", "env_dt": "4ms"}}]
     assert after["HalfCheetahBulletEnv-v0"].pop("env_wrapper") == wrapper
@@ -80,7 +80,7 @@ def test_a_sac_entry_changes_its_discount_alone() -> None:
     carried = transfer_entry(SAC_FILE, "Pendulum-v1", "sac", "50ms", "100ms", "tuned-scaled")
     assert settings(carried) == {"gamma": pytest.approx(0.98**2)}
     assert carried.notes == (
-        "Counted in agent steps, but left alone: learning_starts 10000.",
+        "NOT carried, set it yourself: learning_starts 10000 (would be 5000: it counts agent steps).",
         "The env_wrapper holds each action for 2 steps of 50ms: take it out if the environment itself steps every "
         "0.1s.",
     )

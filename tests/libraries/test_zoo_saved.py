@@ -46,7 +46,7 @@ def test_a_saved_configuration_becomes_an_entry_of_a_zoo_file() -> None:
 
 def test_tuples_and_dictionaries_in_it_are_plain_data() -> None:
     saved = yaml.dump(OrderedDict(train_freq=(4, "step"), gamma=0.9, policy_kwargs=OrderedDict(n_critics=2)))
-    entry = yaml.safe_load(transfer_entry(saved, "A", "sac", "8ms", "4ms").text)["A"]
+    entry = yaml.safe_load(transfer_entry(saved, "A", "sac", "8ms", "4ms", "scaled").text)["A"]
     assert entry == {"train_freq": [4, "step"], "gamma": pytest.approx(0.9**0.5), "policy_kwargs": {"n_critics": 2}}
 
 

@@ -64,7 +64,7 @@ def test_the_wrapper_makes_the_environment_take_the_new_cycle() -> None:
 
 def test_the_noise_of_td3_is_the_zoo_s_noise_std() -> None:
     text = "A:\n  noise_type: normal\n  noise_std: 0.1\n  gamma: 0.98\n"
-    result = transfer_entry(text, "A", "td3", "40ms", "10ms", also="exploration-noise")
+    result = transfer_entry(text, "A", "td3", "40ms", "10ms", "scaled", also="exploration-noise")
     assert result.changed == {"gamma": pytest.approx(0.98**0.25), "noise_std": pytest.approx(0.2)}
 
 

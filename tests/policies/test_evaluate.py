@@ -120,9 +120,17 @@ def test_what_makes_no_sense_is_refused() -> None:
         (PENDULUM, "50ms", policy, {"delay": "20ms"}, "The delay 20ms is not a whole multiple"),
         (REACHER, "16ms", policy, {"episodes": 0}, "episodes is 0"),
         (REACHER, "16ms", policy, {"seed": -1}, "seed is -1"),
-        (REACHER, "16ms", wild, {"episodes": 1, "seed": 3}, "the episode with seed 3 is"),
+        (REACHER, "16ms", wild, {}, "and 1,000,000 is more than any training reaches"),
+        (REACHER, "16ms", policy, {"episodes": 10**12}, "episodes is 1000000000000: at most 10,000,000 are played"),
         (REACHER, "16ms", astray, {}, "is not finite"),
     ):
         with pytest.raises(InputError) as caught:
             played(world, dt, who, **options)
         assert words in str(caught.value)
+
+
+def test_a_return_that_is_no_number_is_told_with_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = EvaluatedEpisodes(np.array([1.0, np.nan]), np.array([9, 9]), np.array([False, False]))
+    monkeypatch.setattr(Evaluation, "_compiled", lambda *_: lost)
+    with pytest.raises(InputError, match="the episode with seed 4 is nan: the policy meets"):
+        played(REACHER, "16ms", some_policy(9, 2), seed=3, episodes=2)

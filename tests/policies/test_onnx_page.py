@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,22 @@ def run_page() -> Any:  # noqa: ANN401 - the policy that the page makes
 
 
 def change(path: Path, how: Callable[[Any], None]) -> None:
+    """Change a model, and its hash with it."""
     model = onnx.load(path)
     how(model)
+    about = {each.key: each.value for each in model.metadata_props if each.key != "sha256"}
+    onnx.helper.set_model_props(model, about)
+    onnx.helper.set_model_props(model, {**about, "sha256": sha256(model.SerializeToString()).hexdigest()})
     onnx.save(model, path)
+
+
+def test_a_flipped_bit_of_a_weight_is_refused(exported: Path) -> None:
+    model = onnx.load(exported)
+    content, weights = bytearray(exported.read_bytes()), model.graph.initializer[0].raw_data
+    content[content.index(weights) + 5] ^= 1
+    exported.write_bytes(content)
+    with pytest.raises(ValueError, match=r"^policy\.onnx is not what was written\.$"):
+        run_page()
 
 
 def test_it_gives_what_the_numpy_policy_gives(exported: Path) -> None:

@@ -89,11 +89,28 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
         ({"observation_size": 4}, "do not fit 4 observed"),
         ({"dt": "soon"}, "'soon' is not a time span"),
         ({"action_dtype": "float31"}, "float31"),
+        ({"action_dtype": "object"}, "the type of its actions"),
+        ({"env_steps": "many"}, "its env_steps are 'many'"),
+        ({"world": ["\x1b[2J"]}, r"its world is \['"),
+        ({"deep": None}, "nested too deep"),
     ],
 )
 def test_a_header_that_does_not_fit_is_refused(change: dict[str, Any], message: str, tmp_path: Path) -> None:
     policy = trained().saved
     path = tmp_path / "policy.safetensors"
-    save_file(policy.arrays(), path, {"cycletime": json.dumps({**policy.description(), **change})})
+    text = json.dumps({**policy.description(), **change}).replace("null", "[" * 100_000)
+    save_file(policy.arrays(), path, {"cycletime": text})
     with pytest.raises(InputError, match=message):
         read_policy(path)
+
+
+def test_weights_of_other_types_and_huge_ones_are_refused(tmp_path: Path) -> None:
+    policy = trained().saved
+    path = tmp_path / "policy.safetensors"
+    about = {"cycletime": json.dumps(policy.description())}
+    save_file({**policy.arrays(), "log_std": np.zeros(2, np.int64)}, path, about)
+    with pytest.raises(InputError, match="the type of log_std"):
+        read_policy(path)
+    save_file({**policy.arrays(), "layers.0.bias": np.full(16, 8.8e36, np.float32)}, path, about)
+    with pytest.raises(InputError, match=r"layers.0.bias has the number 8.8e\+36, and 1,000,000 is more than any"):
+        read_policy(path).in_numpy()

@@ -17,17 +17,17 @@ def test_what_is_decided_is_told_and_nothing_else(decided: StudyFolder) -> None:
     (answer,) = Report.of(decided).answers
     assert answer.best == (
         "The best cycle time of baseline is 16 ms with a mean of -22.0 ± 1.2 (n = 3); the runner-up is 32 ms, +19.0 "
-        "(+14.8 to +23.2, 95 % Welch t, n = 3 + 3): decided against all others.",
+        "(+16.5 to +21.5, 95 % paired t, n = 3): decided against all others.",
         "The best cycle time of dt-aware is 16 ms with a mean of -22.0 ± 1.2 (n = 3); the runner-up is 32 ms, +4.0 "
-        "(-0.2 to +8.2, 95 % Welch t, n = 3 + 3): not decided against 32 ms.",
+        "(-3.5 to +11.5, 95 % paired t, n = 3): not decided against 32 ms.",
     )
     assert answer.against == (
         "dt-aware is better than baseline at 32 ms; at 16 ms nothing changes.",
-        "Over all cycle times, dt-aware minus baseline is +7.5 (+6.4 to +8.6, 95 % Welch t, n = 3 + 3): better.",
+        "Over all cycle times, dt-aware minus baseline is +7.5 (+5.0 to +10.0, 95 % paired t, n = 3): better.",
     )
     first, rough = answer.undecided
     assert first.startswith(
-        "16 ms against 32 ms with dt-aware: +4.0 (-0.2 to +8.2, 95 % Welch t, n = 3 + 3), p = 0.055; about "
+        "16 ms against 32 ms with dt-aware: +4.0 (-3.5 to +11.5, 95 % paired t, n = 3), p = 0.15; about "
     )
     assert "rough estimates" in rough
 
@@ -39,13 +39,13 @@ def test_nothing_undecided_is_not_mentioned(make_study: MakeStudy) -> None:
 
 def test_an_undecided_rule_is_told_with_the_seeds_that_would_decide_it(make_study: MakeStudy) -> None:
     def score(labels: Mapping[str, Any], seed: int) -> float:
-        return (1.0 if labels["rule"] == "dt-aware" else 0.0) + seed - 1
+        return 1.0 + seed - 1 if labels["rule"] == "dt-aware" else 1.0 - seed
 
     (answer,) = Report.of(make_study(score, dts=["32ms"])).answers
-    # Two groups with a standard deviation of 1, a difference of 1, 80 % power: 17 each in every textbook.
+    # Pairs whose differences have a standard deviation of 2 and a mean of 1, 80 % power: 34 in every textbook.
     assert answer.undecided[0] == (
-        "dt-aware against baseline at 32 ms: +1.0 (-1.3 to +3.3, 95 % Welch t, n = 3 + 3), p = 0.29; about 17 "
-        "seeds would decide it, 14 more."
+        "dt-aware against baseline at 32 ms: +1.0 (-4.0 to +6.0, 95 % paired t, n = 3), p = 0.48; about 34 "
+        "seeds would decide it, 31 more."
     )
     assert answer.against[0] == (
         "dt-aware is neither better nor worse than baseline at any cycle time as far as the data decide."
@@ -56,7 +56,7 @@ def test_an_undecided_rule_is_told_with_the_seeds_that_would_decide_it(make_stud
 def test_a_worse_rule_and_undecided_cycle_times_are_told(make_study: MakeStudy) -> None:
     def score(labels: Mapping[str, Any], seed: int) -> float:
         worse = {"32ms": -60.0, "64ms": 0.1}[str(labels["dt"])]
-        return (worse if labels["rule"] == "dt-aware" else 0.0) + seed
+        return worse - seed if labels["rule"] == "dt-aware" else seed - 2.0
 
     (answer,) = Report.of(make_study(score, dts=["32ms", "64ms"])).answers
     assert answer.against[0] == "dt-aware is worse than baseline at 32 ms; undecided at 64 ms."
@@ -66,10 +66,14 @@ def test_a_worse_rule_and_undecided_cycle_times_are_told(make_study: MakeStudy) 
 
 def test_rules_that_share_runs_share_a_sentence_and_count_once(make_study: MakeStudy) -> None:
     # Below the cycle time that was tuned at, 'dt-aware' and 'constant' are the same.
-    folder = make_study(lambda labels, seed: float(seed), dts=["8ms"], rules=["baseline", "dt-aware", "constant"])
+    folder = make_study(
+        lambda labels, seed: (seed - 1) * (-1.0) ** (labels["rule"] == "baseline"),
+        dts=["8ms"],
+        rules=["baseline", "dt-aware", "constant"],
+    )
     (answer,) = Report.of(folder).answers
     assert len(answer.undecided) == 2
-    assert answer.undecided[0].startswith("dt-aware and constant against baseline at 8 ms: +0.0 (-2.3 to +2.3, ")
+    assert answer.undecided[0].startswith("dt-aware and constant against baseline at 8 ms: +0.0 (-5.0 to +5.0, ")
     assert ", p = 1; " in answer.undecided[0]
 
 
@@ -83,7 +87,7 @@ def test_a_runner_up_that_is_decided_while_a_wild_third_is_not(make_study: MakeS
 def test_one_run_says_nothing_of_the_spread(make_study: MakeStudy) -> None:
     (answer,) = Report.of(make_study(by_dt({"16ms": 0.0, "32ms": -50.0}), seeds=1, rules=["baseline"])).answers
     assert answer.undecided[0] == (
-        "16 ms against 32 ms with baseline: +50 (no interval from 1 run, n = 1 + 1); one run says nothing of "
+        "16 ms against 32 ms with baseline: +50 (no interval from 1 run, n = 1); one run says nothing of "
         "the spread, so at least 2 seeds are needed."
     )
 

@@ -11,7 +11,7 @@ import pytest
 
 from cycletime.errors import InputError, RunError
 from cycletime.reports import drawing
-from cycletime.reports.output import report_as_json, report_as_markdown, write_report
+from cycletime.reports.output import markdown_text, report_as_json, report_as_markdown, write_report
 from cycletime.reports.report import Report
 from cycletime.studies.study_folder import StudyFolder
 
@@ -129,7 +129,7 @@ def test_json_has_the_numbers_of_the_table(decided: StudyFolder) -> None:
     assert (cell["rule"], cell["dt_s"], cell["scores"], cell["verdict"]) == (
         "dt-aware",
         0.032,
-        [-25, -26, -27],
+        [-27, -26, -25],
         "better",
     )
     assert cell["estimate"] | {"low": 0, "high": 0} == {
@@ -167,3 +167,30 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(decided: StudyFolder, tmp_
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="cannot be written"):
         write_report(Report.of(decided), tmp_path / "file" / "report")
+
+
+def test_names_that_mean_something_in_markdown_stand_in_it_as_they_are(make_study: MakeStudy) -> None:
+    name = "a|b <img src=x> [c](http://d) *e* _f_ `g` &amp;"
+    folder = make_study(lambda labels, seed: 1.0, name=name)
+    report = Report.of(folder, command="cycletime report `a`\n# b\x1b[2J")
+    title, *lines = report_as_markdown(report).splitlines()
+    assert title == r"# a\|b \<img src=x> [c\](http://d) \*e\* \_f\_ \`g\` \&amp;"
+    assert lines[-2] == r"- The report: ``cycletime report `a` # b\x1b[2J``"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a\n# b\n| c |", r"a # b \| c \|"),
+        ("\x1b]0;mine\x07\u202e", r"\\x1b]0;mine\\x07\\u202e"),
+        ("[no]: http://definition", r"[no\]: http://definition"),
+        ("</details><!-- lost", r"\</details>\<!-- lost"),
+        (r"\*", r"\\\*"),
+        (
+            "-16.5 [-17.2, -15.9], p < 0.05, learning_rate 'dt-aware'",
+            "-16.5 [-17.2, -15.9], p < 0.05, learning_rate 'dt-aware'",
+        ),
+    ],
+)
+def test_markdown_shows_text_as_it_is(text: str, told: str) -> None:
+    assert markdown_text(text) == told

@@ -1,5 +1,6 @@
 """Figures of single runs: their lines against the curves they are made from, and runs that are not finished."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from cycletime.training.learning_curve import Episodes
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.spec import RunSpec
 from tests.studies.small import finished, small_study, specs_of
+from tests.training.runs.finished import save_checkpoint
 
 
 @pytest.fixture
@@ -37,7 +39,7 @@ def half_done(out: Path, spec: RunSpec) -> Path:
     run, folder = finished(spec), RunFolder.create(out, spec)
     assert isinstance(run.curve, Episodes)
     assert run.policy is not None
-    folder.write_snapshot(run.curve.up_to(2400), run.metrics, run.policy, Duration("2ms"))
+    save_checkpoint(folder, replace(run.policy, env_steps=2400), run.curve.up_to(2400), run.metrics)
     return folder.path
 
 
@@ -106,14 +108,14 @@ def test_what_cannot_be_drawn_is_told(tmp_path: Path, study: StudyFolder, spec: 
         chosen_metrics([run], ["los"])
     assert chosen_metrics([run], ["all"]) == ["loss"]
     begun = RunFolder.create(tmp_path / "begun", specs_of(study)[0])
-    with pytest.raises(InputError, match="written with the first checkpoint"):
+    with pytest.raises(InputError, match="no learning curve yet"):
         read_run_curves(begun.path)
 
 
 def test_a_run_without_an_episode_has_no_curve(tmp_path: Path, spec: RunSpec) -> None:
     run, folder = finished(spec), RunFolder.create(tmp_path, spec)
     assert run.policy is not None
-    folder.write_snapshot(Episodes.none(), {}, run.policy, Duration("2ms"))
+    save_checkpoint(folder, run.policy)
     with pytest.raises(InputError, match="none of its episodes has ended"):
         read_run_curves(folder.path)
 

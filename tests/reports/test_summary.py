@@ -66,15 +66,15 @@ def test_verdicts_are_against_the_first_rule(decided: StudyFolder) -> None:
 
 
 def test_verdicts_are_corrected_for_their_number(make_study: MakeStudy) -> None:
-    # At 32 ms p = 0.03 alone, and 0.06 as the smaller of two.
+    # At 32 ms p = 0.04 alone, and 0.08 as the smaller of two.
     noise = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
-    shift = {"16ms": 0.0, "32ms": 1.325, "64ms": 0.1}
+    gains = {"16ms": 0 * noise, "32ms": noise[::-1] + 1.05, "64ms": noise[::-1] + 0.1}
 
     def score(labels: dict[str, object], seed: int) -> float:
-        return float(noise[seed] + (shift[str(labels["dt"])] if labels["rule"] == "dt-aware" else 0.0))
+        return float(10 * seed + (gains[str(labels["dt"])][seed] if labels["rule"] == "dt-aware" else 0.0))
 
     found = summary_of(make_study(score, dts=["16ms", "32ms", "64ms"], seeds=5))
-    alone = stats.ttest_ind(noise + 1.325, noise, equal_var=False).pvalue
+    alone = stats.ttest_1samp(gains["32ms"], 0.0).pvalue
     assert 0.025 < alone < 0.05
     assert found.comparisons["dt-aware", AT_32].p_value == pytest.approx(2 * alone)
     assert found.verdict(("dt-aware", AT_32)) == "undecided"
@@ -94,32 +94,33 @@ def test_an_average_without_one_of_the_cycle_times_is_none(make_study: MakeStudy
     assert found.advantages == {"dt-aware": None}
 
 
-def test_an_advantage_at_one_of_two_cycle_times_is_half_of_welch_s_difference(decided: StudyFolder) -> None:
+def test_an_advantage_at_one_of_two_cycle_times_is_half_of_the_pairs_difference(decided: StudyFolder) -> None:
     gain = summary_of(decided).advantages["dt-aware"]
-    wanted = stats.ttest_ind([-25, -26, -27], [-40, -41, -42], equal_var=False).confidence_interval()
+    wanted = stats.ttest_rel([-27, -26, -25], [-40, -41, -42]).confidence_interval()
     assert gain is not None
     assert gain.value == pytest.approx(7.5)
     assert (gain.low, gain.high) == pytest.approx((wanted.low / 2, wanted.high / 2))
 
 
-def test_an_advantage_over_alike_cells_has_the_freedom_of_all_runs(make_study: MakeStudy) -> None:
+def test_an_advantage_over_cycle_times_is_that_of_the_seeds_means(make_study: MakeStudy) -> None:
+    gains = {"32ms": [2.0, 3.0, 4.0], "64ms": [2.0, 4.0, 9.0]}
+
     def score(labels: dict[str, object], seed: int) -> float:
-        return float(seed) + (3.0 if labels["rule"] == "dt-aware" else 0.0)
+        return 100.0 * seed + (gains[str(labels["dt"])][seed] if labels["rule"] == "dt-aware" else 0.0)
 
     gain = summary_of(make_study(score, dts=["32ms", "64ms"])).advantages["dt-aware"]
+    wanted = stats.ttest_1samp(np.mean(list(gains.values()), axis=0), 0.0).confidence_interval()
     assert gain is not None
-    # Four cells of three runs with a standard deviation of 1: 8 degrees of freedom.
-    half = stats.t.ppf(0.975, 8) * (4 / 3) ** 0.5 / 2
-    assert (gain.value, gain.low, gain.high) == pytest.approx((3.0, 3 - half, 3 + half))
+    assert (gain.value, gain.low, gain.high) == pytest.approx((4.0, wanted.low, wanted.high))
 
 
 def test_the_best_cycle_time_is_compared_with_all_others(make_study: MakeStudy) -> None:
-    means = {"16ms": -1.0, "32ms": 0.0, "64ms": -100.0}
-    found = summary_of(make_study(lambda labels, seed: means[str(labels["dt"])] + seed, dts=list(means)))
+    means = {"16ms": [-1.0, 0.5, -2.5], "32ms": [0.0, 1.0, -1.0], "64ms": [-100.0, -101.0, -102.0]}
+    found = summary_of(make_study(lambda labels, seed: means[str(labels["dt"])][seed], dts=list(means)))
     best = found.best["baseline"]
     assert best is not None
     assert (best.dt, best.runner_up, best.undecided) == (AT_32, AT_16, (AT_16,))
-    alone = stats.ttest_ind([0, 1, 2], [-1, 0, 1], equal_var=False).pvalue
+    alone = stats.ttest_rel(means["32ms"], means["16ms"]).pvalue
     # The best is chosen by the data, so that it is three pairs, of which this has the second smallest p at most.
     assert best.against[AT_16].p_value == pytest.approx(2 * alone)
     assert best.against[AT_64].verdict == "better"

@@ -88,10 +88,12 @@ def test_from_a_position_and_the_episodes_since_then_it_goes_on() -> None:
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-4, atol=1e-6)
 
 
-def test_a_journal_with_a_gap_is_refused() -> None:
+def test_of_a_journal_with_a_gap_the_rest_is_learned_from_and_what_was_played_counts() -> None:
     _, kept = train(make())
-    with pytest.raises(RunError, match="The journal goes on with episode 2, and episode 1 is missing"):
-        next(make().run(3, recalled=[kept[0], kept[2]]))
+    chunks, later = train(make(), recalled=[kept[0], kept[2], kept[3]])
+    assert chunks[0].env_steps == 32
+    assert len(returns(chunks[:1])) == 3
+    assert [(episode.number, episode.run_env_steps) for episode in later] == [(4, 40), (5, 48)]
 
 
 def test_an_episode_is_kept_before_it_is_learned_from() -> None:

@@ -23,7 +23,11 @@ def test_the_table_has_before_after_formula_and_seconds() -> None:
     assert "min(x0, x0^rho)" in row(text, "discount")
     assert "0.960596" in row(text, "discount")
     assert row(text, "discount").endswith("  1.59 s")
-    assert text.count("note: ") == 3
+    assert text.count("note: ") == 2
+    assert text.splitlines()[-1].startswith("Use these values: from default discounts")
+    assert "min(x0, x0^rho), the paper's dt-aware gamma and lambda" in explain_values(
+        PPO(dt="16ms").at("64ms"), details=True
+    )
 
 
 def test_values_that_were_not_carried_have_a_table_too() -> None:
@@ -39,7 +43,7 @@ def test_a_discount_of_one_is_unlimited_in_text_and_null_in_json() -> None:
 
 def test_the_json_of_ppo() -> None:
     data = transfer_as_json(PPO(dt="16ms").at("4ms"))
-    assert list(data) == ["algorithm", "rule", "from", "to", "seconds", "notes"]
+    assert list(data) == ["algorithm", "rule", "from", "to", "seconds", "notes", "not_carried", "recommended"]
     assert data["to"] == {"dt_s": 0.004, "batch": 8000, "minibatch": 200, "discount": 0.99, "trace_decay": 0.95}
     assert data["from"]["dt_s"] == 0.016
     assert set(data["seconds"]["to"]) == {"batch_time", "minibatch_time", "discount_horizon", "trace_horizon"}

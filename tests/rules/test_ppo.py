@@ -90,25 +90,6 @@ def test_exact_transfers_have_nothing_to_report() -> None:
     assert PPO(dt="16ms", discount=0.98).at("4ms", "scaled").notes == ()
 
 
-@pytest.mark.parametrize("rule", ["dt-aware", "scaled"])
-def test_values_that_everybody_has_are_called_defaults(rule: str) -> None:
-    note = (
-        "discount 0.99 and trace_decay 0.95 are defaults, horizons of 1.59 s and 0.312 s at 16ms: use rule 'dt-aware' "
-        "until they are tuned by 'cycletime tune FILE --horizons', and then rule 'horizons'."
-    )
-    assert note in PPO(dt="16ms").at("64ms", rule).notes
-
-
-def test_no_note_on_tuning_where_either_was_tuned_or_nothing_is_carried() -> None:
-    for values, dt, rule in (
-        (PPO(dt="16ms", discount=0.98), "64ms", "scaled"),
-        (PPO(dt="16ms", trace_decay=0.9), "64ms", "scaled"),
-        (PPO(dt="16ms"), "16ms", "scaled"),
-        (PPO(dt="16ms"), "64ms", "baseline"),
-    ):
-        assert not any("are defaults" in note for note in values.at(dt, rule).notes)
-
-
 @pytest.mark.parametrize(
     ("dt", "discount", "trace_decay"),
     [
@@ -145,7 +126,7 @@ def test_what_holds_for_every_rule(ppo: PPO, dt: Duration, rule: str) -> None:
 
 @given(ppos, dts)
 def test_dt_aware_never_raises_gamma_or_lambda_and_keeps_the_horizon_going_up(ppo: PPO, dt: Duration) -> None:
-    after = ppo.at(dt)
+    after = ppo.at(dt, "dt-aware")
     assert after.discount <= ppo.discount
     assert after.trace_decay <= ppo.trace_decay
     if dt >= ppo.dt:

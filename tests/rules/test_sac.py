@@ -51,18 +51,24 @@ def test_the_robot_s_gamma_of_the_paper() -> None:
 
 
 def test_every_part_is_off_unless_named() -> None:
-    after = FULL.at("64ms")
-    changed = {name for name in FULL.stated() if getattr(after, name) != getattr(FULL, name)}
-    assert changed == {"discount", "updates_per_step"} == set(SAC.rules[SAC.default_rule].laws)
+    assert FULL.at("64ms").stated() == FULL.stated()
+    after = FULL.at("64ms", "horizons")
+    assert {name for name in FULL.stated() if getattr(after, name) != getattr(FULL, name)} == {
+        "discount",
+        "updates_per_step",
+    }
 
 
 def test_horizons_makes_more_updates_at_longer_cycles_and_says_nothing_of_them_at_shorter_ones() -> None:
     tuned = SAC(dt="16ms", discount=0.97)
-    assert tuned.at("64ms").updates_per_step == 4
-    assert tuned.at("64ms").notes == ("updates_per_step was not given: the paper's 1 is used.",)
-    assert tuned.at("4ms").updates_per_step is None
-    assert tuned.at("4ms").notes == ()
-    assert SAC(dt="16ms", updates_per_step=2).at("4ms").updates_per_step == 2
+    assert tuned.at("64ms", "horizons").updates_per_step == 4
+    assert tuned.at("64ms", "horizons").notes == (
+        "updates_per_step was not given: the paper's 1 is used.",
+        "4 times as many updates per step cost 4 times the learning.",
+    )
+    assert tuned.at("4ms", "horizons").updates_per_step is None
+    assert tuned.at("4ms", "horizons").notes == ()
+    assert SAC(dt="16ms", updates_per_step=2).at("4ms", "horizons").updates_per_step == 2
 
 
 PARTS = [
@@ -99,9 +105,9 @@ def test_carried_values_pickle_and_copy_with_every_part() -> None:
 
 def test_one_part_may_be_a_string_and_a_part_named_twice_counts_once() -> None:
     bare = SAC(dt="16ms", discount=0.9)
-    once = bare.at("4ms", also=["warm-up"])
-    assert bare.at("4ms", also="warm-up") == once
-    assert bare.at("4ms", also=["warm-up", "warm-up"]).notes == once.notes
+    once = bare.at("64ms", also=["warm-up"])
+    assert bare.at("64ms", also="warm-up") == once
+    assert bare.at("64ms", also=["warm-up", "warm-up"]).notes == once.notes
     assert len(once.notes) == 1
 
 
@@ -143,12 +149,6 @@ def test_a_part_without_a_value_is_refused() -> None:
     with pytest.raises(InputError, match="needs action_size"):
         SAC(dt="16ms").at("32ms", also=["target-entropy"])
     assert SAC(dt="16ms", action_size=6).at("16ms", also=["target-entropy"]).target_entropy == -6
-
-
-def test_scaling_the_untuned_baseline_gets_a_warning_and_a_tuned_value_none() -> None:
-    assert "is the paper's untuned baseline" in SAC(dt="16ms").at("4ms", rule="scaled").notes[0]
-    assert SAC(dt="16ms").at("64ms", rule="baseline").notes == ()
-    assert SAC(dt="16ms", discount=0.9).at("4ms").notes == ()
 
 
 @pytest.mark.parametrize(

@@ -205,11 +205,16 @@ def test_the_same_seed_draws_the_same_and_another_differs() -> None:
 
 
 def test_means_drawn_anew_spread_as_their_standard_errors() -> None:
-    cells = [np.arange(20.0), np.full(3, 7.0)]
+    cells = [
+        dict(enumerate(np.arange(20.0))),
+        dict.fromkeys(range(3), 7.0),
+        {19 - seed: 2.0 * seed for seed in range(20)},
+    ]
     drawn = resample_means(cells, resamples=20_000)
-    assert drawn.shape == (20_001, 2)
-    assert list(drawn[0]) == [9.5, 7.0]
+    assert drawn.shape == (20_001, 3)
+    assert list(drawn[0]) == [9.5, 7.0, 19.0]
     assert drawn[1:, 0].mean() == pytest.approx(9.5, abs=0.05)
-    assert drawn[1:, 0].std() == pytest.approx(np.std(cells[0]) / 20**0.5, rel=0.03)
+    assert drawn[1:, 0].std() == pytest.approx(np.std(np.arange(20)) / 20**0.5, rel=0.03)
+    np.testing.assert_allclose(drawn[:, 2], 2 * (19 - drawn[:, 0]), err_msg="equal seeds are drawn together")
     assert set(drawn[:, 1]) == {7.0}
     np.testing.assert_array_equal(drawn, resample_means(cells, resamples=20_000))

@@ -45,11 +45,11 @@ def test_looks_grow_by_half_and_spend_no_more_than_there_is() -> None:
     assert looks.confidence_of_one(1) == pytest.approx(1 - 0.1 / 2 / 6)
 
 
-def test_a_comparison_is_welch_s_at_the_level_of_its_look() -> None:
+def test_a_comparison_is_that_of_pairs_at_the_level_of_its_look() -> None:
     rng, looks = np.random.default_rng(1), SequentialDesign(3)
     x, y = rng.normal(0, 1, 8).tolist(), rng.normal(1, 2, 8).tolist()
     told = looks.compare(2, x, y)
-    expected = stats.ttest_ind(x, y, equal_var=False)
+    expected = stats.ttest_rel(x, y)
     interval = expected.confidence_interval(1 - 0.05 / (2 * 3) / 3)
     assert told.p_value == pytest.approx(expected.pvalue)
     assert (told.difference.low, told.difference.high) == pytest.approx((interval.low, interval.high))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from cycletime.errors import RunError
 from cycletime.studies import worker
 from cycletime.studies.events import Event, StudyObserver
 from cycletime.studies.plan import Plan
@@ -139,6 +140,10 @@ class Trained:
         spec = trainee.folder.spec
         if spec.name in self.faults:
             return self.faults[spec.name]
+        try:
+            trainee.check()
+        except RunError as error:
+            return error
         shelf.study.store.add([finished(spec)])
         for listener in trainee.observers:
             listener.end("finished")

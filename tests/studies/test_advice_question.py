@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from cycletime.agents import PPOAgent, SACAgent
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.rules import PPO, SAC
@@ -27,13 +28,16 @@ def test_cycles_longer_than_an_episode_are_no_candidates() -> None:
 
 
 def test_agents_are_those_that_the_rule_carries() -> None:
-    agents = asked(values={"batch": 400, "discount": 0.9}, others={"hidden": (8,)}).agents([ms(8), ms(32)])
+    agents = asked(values={"batch": 400, "discount": 0.9}, others={"hidden": (8,)}).own_agents([ms(8), ms(32)])
     tuned = PPO(dt="16ms", batch=400, discount=0.9)
     for dt, agent in agents.items():
+        assert isinstance(agent, PPOAgent)
         values = tuned.at(dt)
-        assert (agent.batch, agent.discount, agent.hidden) == (values.batch, values.discount, (8,))  # type: ignore[attr-defined]
+        assert (agent.batch, agent.discount, agent.hidden) == (values.batch, values.discount, (8,))
     sac = Question(world=GymnasiumEnv("Pendulum-v1"), algorithm="sac", present=ms(50), values={"discount": 0.9})
-    assert sac.cell(ms(100)).agent.discount == SAC(dt="50ms", discount=0.9).at("100ms").discount  # type: ignore[attr-defined]
+    carried = sac.cell(ms(100)).agent
+    assert isinstance(carried, SACAgent)
+    assert carried.discount == SAC(dt="50ms", discount=0.9).at("100ms").discount
 
 
 @pytest.mark.parametrize(

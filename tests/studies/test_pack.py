@@ -1,6 +1,8 @@
 """What is in a pack, and what cannot be packed."""
 
 import json
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from cycletime.studies.pack_main import MANIFEST, unpack
 from cycletime.studies.plan import Plan
 from cycletime.studies.spec import StudySpec
 from cycletime.studies.spec_file import study_from_table
+from cycletime.studies.study_folder import StudyFolder
 from cycletime.training.run_recorder import SaveOptions
 from tests.studies.small import small_study
 
@@ -82,6 +85,41 @@ def test_environments_are_not_packed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'Pendulum-v1' is an environment"):
         pack_studies([study_from_table({**table, "env_steps": 100})], tmp_path / "pack.zip")
     assert not list(tmp_path.iterdir())
+
+
+OWN = {"name": "own", "trainer": "mine:train", "algorithm": "ppo", "dts": ["20ms"], "simulated_s": 100}
+
+
+def test_a_trainer_brings_its_packages(tmp_path: Path) -> None:
+    """Where the function, and a library that came as a wheel, are nowhere but in the pack."""
+    (tmp_path / "wheels").mkdir()
+    (tmp_path / "wheels" / "mine.py").write_text(
+        "from the_library import returns\ndef train(run):\n    yield 100, 5000, returns(run.seed)\n"
+    )
+    with zipfile.ZipFile(tmp_path / "wheels" / "the_library-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("the_library-1.0.data/purelib/the_library.py", "returns = float\n")
+    study = study_from_table({**OWN, "seed": 3}, tmp_path / "elsewhere")
+    pack_studies([study], tmp_path / "pack.zip", packages=tmp_path / "wheels")
+    words = [sys.executable, str(tmp_path / "pack.zip"), str(tmp_path / "out"), "--workers", "1"]
+    subprocess.run(words, check=True, timeout=300)
+    folder = StudyFolder.open(tmp_path / "out")
+    (name,) = folder.store.refresh()
+    assert folder.store.result(name)["mean_over_episodes"] == 3
+    assert name == Plan.of(study).runs[0].name
+
+
+def test_packages_that_are_too_much_or_none_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study, file = study_from_table(OWN), tmp_path / "pack.zip"
+    with pytest.raises(InputError, match="is no folder"):
+        pack_studies([study], file, packages=tmp_path / "none")
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "a.whl").write_text("")
+    with pytest.raises(InputError, match="is no wheel"):
+        pack_studies([study], file, packages=tmp_path / "p")
+    monkeypatch.setattr("cycletime.studies.pack.MOST_BYTES", 2**16)
+    with pytest.raises(InputError, match="MiB: it may have"):
+        pack_studies([study], file)
+    assert [each.name for each in tmp_path.iterdir()] == ["p"]
 
 
 def test_what_was_unpacked_by_half_is_unpacked_again_and_packs_do_not_share_it(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cycletime.agents import PPOAgent
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.studies.spec import StudySpec, TunedSource
@@ -125,7 +126,7 @@ def test_a_table_for_each_algorithm() -> None:
 def test_an_algorithm_that_a_table_of_rules_leaves_out_has_its_own() -> None:
     told = {**GOOD, "algorithm": ["ppo", "sac", "actor-critic"], "rules": {"ppo": "baseline"}}
     study = study_from_table(told)
-    assert [cell.labels["rule"] for cell in study.cells()] == ["baseline", "horizons", None]
+    assert [cell.labels["rule"] for cell in study.cells()] == ["baseline", "tuned", None]
     assert study_from_table(study_table(study)).rules == study.rules
     none = study_from_table({**told, "rules": {"ppo": [], "sac": []}})
     assert [cell.labels["rule"] for cell in study_from_table(study_table(none)).cells()] == [None, None, None]
@@ -163,7 +164,7 @@ def test_the_time_step_of_a_study_is_that_of_its_tasks_where_it_has_no_environme
 def test_left_out_rules_are_the_algorithms_own_and_none_where_values_are_from_no_cycle_time() -> None:
     told = {**GOOD, "algorithm": ["ppo", "sac", "actor-critic"]}
     del told["rules"]
-    assert [cell.labels["rule"] for cell in study_from_table(told).cells()] == ["dt-aware", "horizons", None]
+    assert [cell.labels["rule"] for cell in study_from_table(told).cells()] == ["dt-aware", "tuned", None]
     bare = study_from_table({**told, "algorithm": "ppo", "tuned": {"batch": 500}, "dts": ["8ms", "16ms"]})
     assert [cell.labels["rule"] for cell in bare.cells()] == [None, None]
     assert {cell.run(0).as_json()["agent"]["batch"] for cell in bare.cells()} == {500}
@@ -230,7 +231,7 @@ def test_rules_of_one_s_own_are_tables_of_laws() -> None:
     own = study_from_table({**GOOD, "dts": ["64ms"], "rules": ["dt-aware", *OWN], "own_rules": OWN})
     assert study_from_table(json.loads(json.dumps(study_table(own)))) == own
     aware, floor, also_aware = own.cells()
-    assert floor.agent.batch == 500  # type: ignore[attr-defined]
-    assert floor.agent.minibatch == 50  # type: ignore[attr-defined]
+    assert isinstance(floor.agent, PPOAgent)
+    assert (floor.agent.batch, floor.agent.minibatch) == (500, 50)
     assert floor.origin["own_rules"] == {"floor-6": OWN["floor-6"]}
     assert also_aware.run(0).identity == aware.run(0).identity, "a run is what its values are, whatever rule gave them"

@@ -61,7 +61,7 @@ NO_TIME = "is not a time span: give a positive time such as '16ms', '0.016s', '0
         ({"name": 3}, "name is 3: it must be a text in one line, such as 'reacher-quick'."),
         ({"task": "reecher"}, "'reecher' is not a task: give 'reacher', 'double-pendulum', 'pendulum'"),
         ({"task": 3}, "3 is neither a task nor an environment: give a name, such as 'reacher'."),
-        ({"task": []}, "The study 's' has no tasks or envs: give at least one."),
+        ({"task": []}, "'task' is missing: a study needs a task or an env, or several as 'tasks' and 'envs'."),
         ({"tasks": ["reacher"]}, "'task' and 'tasks' are both given: give one of them."),
         ({"algorithm": "PPO"}, "'PPO' is not an algorithm: give one of actor-critic, ppo, sac; did you mean ppo?"),
         ({"dts": []}, "The study 's' has no dts: give at least one."),
@@ -98,7 +98,10 @@ NO_TIME = "is not a time span: give a positive time such as '16ms', '0.016s', '0
         ({"tuned": {"ppo": 3}}, "3 is not a table of values: give a line for each, such as discount = 0.99."),
         ({"tuned": "no.toml"}, "There is no file no.toml."),
         ({"set": {"hiden": 3}}, "set has 'hiden': ppo has batch, minibatch, discount, trace_decay, learning_rate,"),
-        ({"set": {"hidden": ["a"]}}, "hidden is ('a',): it must be a tuple of layer sizes, such as (64, 64)."),
+        (
+            {"set": {"hidden": ["a"]}},
+            "hidden is ('a',): it must be a tuple of layer sizes, such as (64, 64), of at most 8192.",
+        ),
         ({"set": {"hidden": [[[8]]]}}, "hidden is [[8]]: give a value, or a list of values to try."),
         ({"points": []}, "points is []: it must be a list of tables, such as [{ discount = 0.99 }, { discount ="),
         ({"points": [3]}, "points is [3]: it must be a list of tables, such as [{ discount = 0.99 }, { discount ="),
@@ -172,7 +175,10 @@ def test_what_is_wrong_is_one_sentence_and_nothing_is_written(
 @pytest.mark.parametrize(
     ("change", "ends"),
     [
-        ({"sede": 3}, "rule, rules, seed, seeds, set, task, tasks, tuned, width; did you mean seed?"),
+        (
+            {"sede": 3},
+            "rule, rules, seed, seeds, set, simulated_s, task, tasks, trainer, tuned, width; did you mean seed?",
+        ),
         ({"tuned": {"gamma": 0.9}}, "trace_decay; other fields go to 'set'; gamma is discount here."),
         ({"tuned": {"n_steps": 9}}, "trace_decay; other fields go to 'set'; n_steps is batch here."),
         ({"set": {"gamma": 0.9}}, "; gamma is discount here."),

@@ -19,7 +19,7 @@ PPO: dict[str, Any] = {
 
 
 def horizons_s(tuning: Tuning, name: str) -> list[float]:
-    return [-float(tuning.dt) / log(rate) for rate in tuning.choices[name].values]
+    return [-float(tuning.dt) / log(rate) for rate in tuning.choices[name]]
 
 
 def test_a_table_says_which_horizons_are_tried_in_seconds() -> None:
@@ -30,7 +30,7 @@ def test_a_table_says_which_horizons_are_tried_in_seconds() -> None:
     assert horizons_s(tuning, "trace_decay") == pytest.approx([0.1, 0.4])
     assert len(tuning.grid()) == 6
     cell = tuning.cell(tuning.grid()[0])
-    assert (cell.labels["discount"], cell.agent.period) == (tuning.choices["discount"].values[0], 4000)
+    assert (cell.labels["discount"], cell.agent.period) == (tuning.choices["discount"][0], 4000)
 
 
 @pytest.mark.parametrize(("algorithm", "trials"), [("ppo", 28), ("sac", 7), ("actor-critic", 7)])

@@ -228,7 +228,7 @@ def test_the_environments_own_random_numbers_are_left_alone_and_not_reused() -> 
     for _ in range(20):
         info = env.step(np.zeros(1, np.float32))[4]
         outer.append(round(100 * info["action_delay_s"]))
-        inner.append(env.env.get_wrapper_attr("_line")._under_way[-1][0])
+        inner.append(env.env.get_wrapper_attr("_under_way")[-1][0])
     assert delayed.drawn == plain.drawn
     own = np.random.default_rng(0).integers(0, 99, 20, endpoint=True).tolist()
     assert outer != own

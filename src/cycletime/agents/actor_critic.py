@@ -26,8 +26,6 @@ from cycletime.agents.networks import (
 
 
 class ActorCriticState(NamedTuple):
-    """Psi: what learning changes."""
-
     policy: GaussianPolicy
     """theta."""
     value: Network

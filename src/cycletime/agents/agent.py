@@ -44,7 +44,6 @@ class Transition(NamedTuple):
 
     @property
     def ended(self) -> jax.Array:
-        """Whether the episode ended, either way."""
         return jnp.maximum(self.terminated, self.truncated)
 
 
@@ -55,8 +54,6 @@ class Transition(NamedTuple):
 )
 @dataclass(frozen=True)
 class Buffer:
-    """Transitions of one or several copies of an environment."""
-
     rows: jax.Array
     """[capacity, copies, numbers of a transition]."""
     stored: jax.Array
@@ -72,7 +69,6 @@ class Buffer:
     def empty(
         cls, capacity: int, observation_size: int, action_size: int, copies: int = 1, *, has_gaps: bool = False
     ) -> Buffer:
-        """A buffer for so many rows of so many copies."""
         numbers = 2 * observation_size + action_size + 3 + has_gaps
         return cls(
             rows=jnp.zeros((capacity, copies, numbers)),
@@ -85,7 +81,6 @@ class Buffer:
 
     @property
     def capacity(self) -> int:
-        """How many rows there is room for."""
         return self.rows.shape[0]
 
     @property
@@ -106,7 +101,6 @@ class Buffer:
         return replace(self, rows=rows, stored=stored, newest_successor=self._successor(transition))
 
     def emptied(self) -> Buffer:
-        """The buffer with nothing in it."""
         return replace(self, stored=jnp.zeros_like(self.stored))
 
     def oldest_first(self) -> Transition:
@@ -121,7 +115,6 @@ class Buffer:
         return self.read(self.rows.reshape(-1, self.rows.shape[-1])[chosen])
 
     def read(self, rows: jax.Array) -> Transition:
-        """The transitions that rows hold."""
         s, a = self.observation_size, self.action_size
         return Transition(
             observation=rows[..., :s],

@@ -12,9 +12,20 @@ import jax.numpy as jnp
 from cycletime import rules
 from cycletime.errors import InputError, quote
 
+MOST_UNITS = 8192
+"""Of a layer: two of them have a quarter of a gigabyte of weights."""
+MOST_AT_ONCE = 2**30
+"""Numbers that one learning may draw or gather: as many take four gigabytes."""
+
+
+def check_size(what: str, numbers: int) -> None:
+    if numbers > MOST_AT_ONCE:
+        raise InputError(
+            f"{what}: a learning would draw {numbers:,} numbers at once, and {MOST_AT_ONCE:,} are the most."
+        )
+
 
 def check_counts(owner: object, *names: str, least: int = 1) -> None:
-    """Refuse what is not a whole number of at least `least`."""
     for name in names:
         value = getattr(owner, name)
         if not _is_whole(value) or value < least:
@@ -22,7 +33,6 @@ def check_counts(owner: object, *names: str, least: int = 1) -> None:
 
 
 def check_env_steps(owner: object) -> None:
-    """Refuse a budget that is not a whole number below 2**31."""
     check_counts(owner, "env_steps")
     budget = getattr(owner, "env_steps")  # noqa: B009 - whoever has one
     if budget >= 2**31:
@@ -30,7 +40,6 @@ def check_env_steps(owner: object) -> None:
 
 
 def check_fractions(owner: object, *names: str) -> None:
-    """Refuse what is not a number from 0 to 1."""
     for name in names:
         value = getattr(owner, name)
         if not _is_number(value) or not 0 <= value <= 1:
@@ -38,7 +47,6 @@ def check_fractions(owner: object, *names: str) -> None:
 
 
 def check_positive(owner: object, *names: str) -> None:
-    """Refuse what is not above zero."""
     for name in names:
         value = getattr(owner, name)
         if not _is_number(value) or not 0 < value < inf:
@@ -46,21 +54,20 @@ def check_positive(owner: object, *names: str) -> None:
 
 
 def check_choice(owner: object, name: str, choices: Sequence[str]) -> None:
-    """Refuse what is not one of the choices."""
     value = getattr(owner, name)
     if value not in choices:
         raise InputError(f"{name} is {quote(value)}: it must be {' or '.join(map(repr, choices))}.")
 
 
 def check_hidden(agent: object) -> None:
-    """Refuse what is not a tuple of layer sizes."""
     hidden = getattr(agent, "hidden")  # noqa: B009 - agents share the name, not a base class
-    if not isinstance(hidden, tuple) or not all(type(size) is int and size > 0 for size in hidden):
-        raise InputError(f"hidden is {quote(hidden)}: it must be a tuple of layer sizes, such as (64, 64).")
+    if not isinstance(hidden, tuple) or not all(type(size) is int and 0 < size <= MOST_UNITS for size in hidden):
+        raise InputError(
+            f"hidden is {quote(hidden)}: it must be a tuple of layer sizes, such as (64, 64), of at most {MOST_UNITS}."
+        )
 
 
 def check_agent(agent: object) -> None:
-    """Refuse what is not an agent."""
     if isinstance(agent, rules.PPO | rules.SAC):
         raise InputError(f"{agent} are hyper-parameters: make an agent of them with cycletime.agents.agent_for.")
     if isinstance(agent, type) or not callable(getattr(agent, "learn", None)):

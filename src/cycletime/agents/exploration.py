@@ -170,12 +170,10 @@ def initial_noise_state(coherent: CoherentNoise | None, *shape: int, dtype: Any 
 
 
 def normals_per_step(coherent: CoherentNoise | None, action_size: int) -> int:
-    """The standard normals that an agent step needs."""
     return action_size if coherent is None else action_size * coherent.size
 
 
 def check_exploration(agent: object) -> None:
-    """Refuse what is no noise at a cycle time."""
     value = getattr(agent, "exploration")  # noqa: B009 - agents share the name, not a base class
     if isinstance(value, Exploration):
         raise InputError(f"exploration is {value}: call .at(dt) with the cycle time, or make the agent with agent_for.")
@@ -184,7 +182,6 @@ def check_exploration(agent: object) -> None:
 
 
 def check_cycle(coherent: CoherentNoise | None, dt: Duration) -> None:
-    """Refuse noise that is made for another cycle time."""
     if coherent is not None and coherent.dt != dt:
         raise InputError(
             f"exploration is made for a cycle time of {coherent.dt}: here it is {dt}, so call .at('{dt}')."

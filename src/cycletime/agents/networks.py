@@ -24,8 +24,6 @@ _Tree = TypeVar("_Tree")
 
 
 class AdamState(NamedTuple):
-    """The optimiser's memory of the gradients so far."""
-
     taken: jax.Array
     """t, the steps taken."""
     mean: object
@@ -35,7 +33,6 @@ class AdamState(NamedTuple):
 
 
 def adam_start(parameters: object) -> AdamState:
-    """No gradients seen yet."""
     zeros = jax.tree.map(jnp.zeros_like, parameters)
     return AdamState(jnp.zeros((), jnp.int32), zeros, zeros)
 
@@ -43,7 +40,6 @@ def adam_start(parameters: object) -> AdamState:
 def adam_step(
     parameters: _Tree, gradient: _Tree, state: AdamState, learning_rate: jax.Array | float
 ) -> tuple[_Tree, AdamState]:
-    """The parameters after one step down the gradient."""
     count = state.taken + 1
     mean = jax.tree.map(lambda m, g: MEAN_DECAY * m + (1 - MEAN_DECAY) * g, state.mean, gradient)
     square = jax.tree.map(lambda v, g: SQUARE_DECAY * v + (1 - SQUARE_DECAY) * g**2, state.square, gradient)
@@ -116,7 +112,6 @@ def xavier_uniform(key: jax.Array, inputs: int, outputs: int) -> Layer:
 
 
 def orthogonal(gain: float) -> NewLayer:
-    """Orthogonal weights times a gain, biases zero."""
     new_weight = jax.nn.initializers.orthogonal(gain)
     return lambda key, inputs, outputs: Layer(new_weight(key, (inputs, outputs)), jnp.zeros((outputs,)))
 
@@ -131,18 +126,15 @@ def with_small_last_layer(network: Network) -> Network:
 
 
 def gaussian_log_probability(mean: jax.Array, log_std: jax.Array, action: jax.Array) -> jax.Array:
-    """The log-probability of an action whose components are independent and normal."""
     away = (action - mean) * jnp.exp(-log_std)
     return jnp.sum(-0.5 * away**2 - log_std - _LOG_SQRT_2_PI, axis=-1)
 
 
 def gaussian_entropy(log_std: jax.Array) -> jax.Array:
-    """The entropy of independent normal components."""
     return jnp.sum(log_std + 0.5 + _LOG_SQRT_2_PI, axis=-1)
 
 
 def gaussian_kl(mean: jax.Array, log_std: jax.Array, new_mean: jax.Array, new_log_std: jax.Array) -> jax.Array:
-    """The Kullback-Leibler divergence from the first of two normal distributions to the second."""
     ratio = jnp.exp(2 * (log_std - new_log_std))
     away = ((new_mean - mean) * jnp.exp(-new_log_std)) ** 2
     return 0.5 * jnp.sum(ratio + away - 1 - 2 * (log_std - new_log_std), axis=-1)
@@ -168,8 +160,6 @@ class GaussianPolicy(NamedTuple):
 
 
 class Parameters(NamedTuple):
-    """theta and w."""
-
     policy: GaussianPolicy
     value: Network
 
@@ -182,7 +172,6 @@ def new_parameters(
     noise_std: float,
     initial_weights: InitialWeights = "released",
 ) -> Parameters:
-    """Weights before the first learning."""
     policy_key, value_key = jax.random.split(key)
     mean = _new_tanh_network(policy_key, (observation_size, *hidden, action_size), initial_weights, last_gain=0.01)
     value = _new_tanh_network(value_key, (observation_size, *hidden, 1), initial_weights, last_gain=1.0)
@@ -201,17 +190,14 @@ def _new_tanh_network(key: jax.Array, sizes: Sequence[int], kind: InitialWeights
 
 
 def policy_mean(policy: GaussianPolicy, observation: jax.Array) -> jax.Array:
-    """mu(S)."""
     return forward(policy.network, observation, jnp.tanh)
 
 
 def policy_log_probability(policy: GaussianPolicy, observation: jax.Array, action: jax.Array) -> jax.Array:
-    """The policy's log pi(A|S)."""
     return gaussian_log_probability(policy_mean(policy, observation), policy.log_std, action)
 
 
 def state_value(value: Network, observation: jax.Array) -> jax.Array:
-    """v(S)."""
     return forward(value, observation, jnp.tanh)[..., 0]
 
 
@@ -226,7 +212,6 @@ class PolicyNetwork:
     layers: Network
     """From the observation to mu; where `log_std` is None, to mu and log sigma side by side."""
     activation: ActivationName
-    """Between the layers."""
     log_std: jax.Array | None
     """log sigma where it does not depend on the state."""
     squashed: bool
@@ -242,7 +227,6 @@ class PolicyNetwork:
         return numbers if self.log_std is not None else round(numbers / 2)
 
     def mean_and_log_std(self, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Of the normal distribution, before any squashing."""
         numbers = forward(self.layers, observation, _ACTIVATIONS[self.activation])
         if self.log_std is not None:
             return numbers, jnp.broadcast_to(self.log_std, numbers.shape)

@@ -25,6 +25,8 @@ FORMAT = 1
 """Of the file; a newer file than this program is refused."""
 MOST_BYTES = 2**30
 """Of its arrays: a file that declares more is refused before it is read."""
+MOST_WEIGHT = 1e6
+"""No training comes near it: larger weights have diverged, or a bit of them was flipped."""
 LOG_STD_RANGE = (-20.0, 2.0)
 """Where log sigma is clipped if it comes from the network."""
 _OVERFLOW = "the observation is far from those that the policy was trained on"
@@ -100,6 +102,9 @@ class NumpyPolicy:
             self.observation_size = int(description["observation_size"])
             self.action_size = int(description["action_size"])
             self._dtype = np.dtype(description["action_dtype"])
+            wrong = [name for name, array in arrays.items() if array.dtype.kind != "f"]
+            if wrong or self._dtype.kind != "f":
+                raise ValueError(f"the type of {wrong[0] if wrong else 'its actions'}")
             count = sum(name.endswith(".weight") for name in arrays)
             self._layers = [(arrays[f"layers.{i}.weight"], arrays[f"layers.{i}.bias"]) for i in range(count)]
             self._log_std = arrays.get("log_std")
@@ -191,11 +196,16 @@ class NumpyPolicy:
 
 
 def _refuse_not_finite(arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Refuse weights that are no numbers; an action may have no bound, but none that is no number."""
+    """Refuse weights that are no numbers or huge; an action may have no bound, but none that is no number."""
     for name, array in arrays.items():
         of_bounds = name in ("action.low", "action.high")
         if not (~np.isnan(array) if of_bounds else np.isfinite(array)).all():
             raise UnsafePolicyError(f"The policy's {name} is not finite: its training has diverged, or it is damaged.")
+        if not name.startswith("action.") and np.abs(array).max(initial=0) > MOST_WEIGHT:
+            raise UnsafePolicyError(
+                f"The policy's {name} has the number {np.abs(array).max():.2g}, and {MOST_WEIGHT:,.0f} is more than "
+                "any training reaches: it has diverged, or it is damaged."
+            )
 
 
 def _refuse_infinite(name: str, numbers: NDArray[Any], why: str) -> None:

@@ -16,7 +16,14 @@ from jax import lax
 from jax.flatten_util import ravel_pytree
 
 from cycletime.agents.agent import Buffer, LearnWhen, Metrics, TimeLimit, Transition, pytree_of_rates, rate
-from cycletime.agents.checks import check_choice, check_counts, check_fractions, check_hidden, check_positive
+from cycletime.agents.checks import (
+    check_choice,
+    check_counts,
+    check_fractions,
+    check_hidden,
+    check_positive,
+    check_size,
+)
 from cycletime.agents.exploration import CoherentNoise, check_exploration
 from cycletime.agents.networks import (
     INITIAL_WEIGHTS,
@@ -44,8 +51,6 @@ MOST_SHUFFLED = 2**20
 
 
 class PPOState(NamedTuple):
-    """Psi: what learning changes."""
-
     parameters: Parameters
     optimizer: AdamState
 
@@ -54,9 +59,7 @@ class Sample(NamedTuple):
     """An element of D, or a mini-batch of them."""
 
     observation: jax.Array
-    """S."""
     action: jax.Array
-    """A."""
     advantage: jax.Array
     """h~, normalised over the whole batch."""
     lambda_return: jax.Array
@@ -125,6 +128,7 @@ class PPOAgent:
         check_exploration(self)
         if self.batch > MOST_SHUFFLED:
             raise InputError(f"batch is {self.batch}: it must be at most {MOST_SHUFFLED}, to be shuffled well.")
+        check_size(f"epochs is {self.epochs}", self.epochs * self.batch)
         if self.minibatch > self.batch:
             raise InputError(f"minibatch is {self.minibatch}: it must be at most the batch, {self.batch}.")
         if self.learn_when == "episode_end" and self.period != self.batch:
@@ -302,7 +306,6 @@ def lambda_advantages(
 
 
 def normalize(numbers: jax.Array, weight: jax.Array | None) -> jax.Array:
-    """The numbers shifted and scaled to mean 0 and standard deviation 1."""
     away = numbers - weighted_mean(numbers, weight)
     return away / (jnp.sqrt(weighted_mean(away**2, weight)) + 1e-8)
 

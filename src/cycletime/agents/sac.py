@@ -15,7 +15,14 @@ import jax.numpy as jnp
 from jax import lax
 
 from cycletime.agents.agent import AgentState, Buffer, LearnWhen, Metrics, TimeLimit, Transition, pytree_of_rates, rate
-from cycletime.agents.checks import check_choice, check_counts, check_fractions, check_hidden, check_positive
+from cycletime.agents.checks import (
+    check_choice,
+    check_counts,
+    check_fractions,
+    check_hidden,
+    check_positive,
+    check_size,
+)
 from cycletime.agents.exploration import CoherentNoise, check_exploration
 from cycletime.agents.networks import (
     AdamState,
@@ -33,8 +40,6 @@ from cycletime.errors import InputError
 
 
 class Critics(NamedTuple):
-    """w_1 and w_2."""
-
     first: Network
     second: Network
 
@@ -46,8 +51,6 @@ class StackedCritics(NamedTuple):
 
 
 class SACState(NamedTuple):
-    """Psi: what learning changes."""
-
     policy: Network
     """theta."""
     policy_optimizer: AdamState
@@ -64,8 +67,6 @@ class SACState(NamedTuple):
 
 
 class SACDraws(NamedTuple):
-    """The random numbers of g gradient steps."""
-
     samples: jax.Array
     """[g, m] words that choose from the buffer."""
     next_noise: jax.Array
@@ -128,6 +129,7 @@ class SACAgent:
         check_choice(self, "temperature", ("log_alpha", "alpha"))
         check_choice(self, "acts", ("after_learning", "before_learning"))
         check_exploration(self)
+        check_size(f"gradient_steps is {self.gradient_steps}", self.gradient_steps * self.minibatch)
         if self.minibatch > self.replay_capacity:
             raise InputError(
                 f"minibatch is {self.minibatch}: it must be at most the replay's capacity, {self.replay_capacity}."

@@ -120,6 +120,11 @@ def _status_of(words: list[str]) -> int:
     except KeyboardInterrupt:
         print("cycletime: Interrupted.", file=sys.stderr)
         return 130
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):  # as XLA says it
+            raise
+        print("cycletime: There is not enough memory for this: give it more, or ask for less at once.", file=sys.stderr)
+        return 1
     except OSError as error:
         where = "" if error.filename is None else f"{error.filename}: "
         print(printable(f"cycletime: {where}{error.strerror or error}."), file=sys.stderr)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import arg
 
-from cycletime.cli.options import NO_NAMES, Count, NameListOption, Rate, Text
+from cycletime.cli.options import NO_NAMES, Count, NameListOption, Rate, RuleOption, Text
 from cycletime.cli.output import format_columns, print_status
 from cycletime.cli.run_options import TaskOptions, ValueOptions
 from cycletime.duration import Duration
@@ -30,11 +30,11 @@ class Advise(ValueOptions, TaskOptions):
 
     algorithm: Annotated[str, arg(metavar="ppo|sac")] = "ppo"
     """Whose values are carried."""
+    study: Annotated[Text, arg(metavar="FILE", help_behavior_hint="(instead of --task, --env and values)")] = None
+    """A study file with one environment and algorithm: its trainer, values, cycle times and budget are taken."""
     tuned_at: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(required without --tuned)")] = None
     """The present cycle time, at which the values were tuned."""
-    rule: Annotated[Text, arg(metavar="RULE", help_behavior_hint="(default: dt-aware for ppo, horizons for sac)")] = (
-        None
-    )
+    rule: RuleOption = None
     """How values are carried to other cycle times."""
     dts: Annotated[
         NameListOption, arg(metavar="TIME ...", help_behavior_hint="(default: 1/4, 1/2, 2 and 4 times as long)")
@@ -76,7 +76,7 @@ class Advise(ValueOptions, TaskOptions):
 
         question = self._question()
         budget = Budget(None if self.minutes is None else 60 * self.minutes, self.simulated_hours)
-        executor = make_executor("local", ExecutorOptions(workers=self.workers), self.device)
+        executor = make_executor("local", ExecutorOptions(workers=self.workers), question.device)
         prepare_jax("cpu")  # only small calls are timed here; runs are computed by workers
         with stopping() as stopper:
             advice = advise(
@@ -84,7 +84,7 @@ class Advise(ValueOptions, TaskOptions):
                 self.out,
                 executor,
                 budget,
-                env_steps=self.env_steps,
+                env_steps=self.env_steps or (None if self.study is None else question.env_steps),
                 observers=[StudyProgress(executor.workers)],
                 stop=stopper,
                 instruments=MachineMeasurements(tell=partial(_print_unless_stopped, stopper)),
@@ -106,7 +106,6 @@ class Advise(ValueOptions, TaskOptions):
 
         if self.measure not in MEASURES:
             raise InputError(f"{self.measure!r} is not a measure: give one of {', '.join(MEASURES)}.")
-        present, values, from_file = self._tuned()
         options: dict[str, Any] = {
             name: value
             for name, value in (
@@ -116,17 +115,61 @@ class Advise(ValueOptions, TaskOptions):
             )
             if value is not None
         }
+        if self.study is not None:
+            return self._question_of_study(Path(self.study), options)
+        present, values, from_file = self._tuned()
+        tuning_chose, values = values.keys() - self.values.keys(), {**values, **self.values}
         return Question(
             world=world_of(self.task, self.env, self.env_dt),
             algorithm=self.algorithm,
             present=present,
-            values={**values, **self.values},
+            values=values,
+            tuned_fields=tuning_chose,
             others={**from_file, **self.settings},
             rule=self.rule,
             dts=tuple(sorted({Duration(dt) for dt in self.dts})),
             measure=self.measure,
             real_time=not self.simulation,
             device=self.device,
+            **options,
+        )
+
+    def _question_of_study(self, file: Path, options: dict[str, Any]) -> Question:
+        """What a study file asks; each of its values must be one, since a rule carries it."""
+        from cycletime.studies.advice import Question
+        from cycletime.studies.spec_file import read_study
+
+        study = read_study(file)
+        for name, given in (("task or env", study.worlds), ("algorithm", study.algorithms)):
+            if len(given) > 1:
+                raise InputError(f"{file} has {len(given)} of {name}: advice is on one.")
+        (algorithm,) = study.algorithms
+        if any((self.task, self.env, self.tuned, self.tuned_at, self.values, self.set)):
+            raise InputError(f"The study {file} says what is trained: leave out --task, --env and values.")
+        tuned = study.tuned.get(algorithm)
+        if tuned is None or tuned.dt is None:
+            raise InputError(f"{file} does not say the present cycle time: give dt in [tuned].")
+        several = {name: tried for grid in study.grids(algorithm) for name, tried in grid.items() if len(tried) > 1}
+        if several or study.points.get(algorithm):
+            raise InputError(f"{file} has several values of {next(iter(several), 'points')}: advice needs one of each.")
+        given = study.rules.get(algorithm, ())
+        rule = self.rule or (given[0] if len(given) == 1 else None)
+        if rule in study.own_rules:
+            raise InputError(f"{file} has the rule {rule!r} of its own: advice needs one of ours, so give --rule.")
+        return Question(
+            world=study.worlds[0],
+            algorithm=algorithm,
+            present=tuned.dt,
+            values={name: value for name, (value,) in tuned.values.items()},
+            tuned_fields=tuned.values if tuned.source else (),
+            others={name: value for name, (value,) in study.others.get(algorithm, {}).items()},
+            rule=rule,
+            dts=tuple(sorted({Duration(dt) for dt in self.dts} or set(study.dts))),
+            env_steps=study.env_steps,
+            measure=self.measure,
+            real_time=not self.simulation,
+            device=study.device,
+            trainer=study.trainer,
             **options,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -38,7 +39,6 @@ class Investigated:
         return load_investigation(self.investigation)
 
     def chosen(self, kind: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
-        """The names that are asked for, by default all that there are."""
         return [self.declared.known(kind, name, known) for name in names] or list(known)
 
 
@@ -136,16 +136,13 @@ class ListExperiments(ResultsOptions, SizeOptions):
         data = Results({}) if folder is None else declared.read(folder)
         found = [experiment_row(experiment, workspace, data) for experiment in declared.experiments.values()]
         if self.json:
-            from json import dumps
-
-            print(dumps([_rounded(asdict(row)) for row in found], indent=2))
+            print(json.dumps([_rounded(asdict(row)) for row in found], indent=2))
         else:
             _print_list(found, self.investigation)
         return 0
 
 
 def _print_list(found: list[ExperimentRow], investigation: str) -> None:
-    from cycletime.reports.formatting import join_words
     from cycletime.studies.hardware_estimates import CORE_COUNTS
 
     head = ("experiment", "runs", f"{CORE_COUNTS[0]} cores", *map(str, CORE_COUNTS[1:]), "H200", "results")
@@ -162,7 +159,7 @@ def _print_list(found: list[ExperimentRow], investigation: str) -> None:
     print(f"H200: about, on one such GPU, with the engine {engines}.")
     robot = [row.name for row in found if "simulated robot" in row.where]
     if robot:
-        print(f"{join_words(robot)} are on a simulated robot.")
+        print("Those with '-robot' in their names are on a simulated robot.")
     print(f"'cycletime experiment run {investigation} NAME' runs an experiment.")
 
 
@@ -174,13 +171,14 @@ def _rounded(value: Any) -> Any:  # noqa: ANN401 - whatever a row has
 
 
 def _size_cells(runs: int, *times_s: float | None) -> tuple[str, ...]:
-    return (f"{runs:,}", *("" if each is None else _spelled_time(round(each, 1)) for each in times_s))
-
-
-def _spelled_time(seconds: float) -> str:
     from cycletime.studies.progress import format_seconds
 
-    return f"{seconds / 86400:.0f} days" if seconds >= 2 * 86400 else format_seconds(seconds)
+    cells = [f"{runs:,}"]
+    for time_s in times_s:
+        seconds = round(time_s or 0.0, 1)
+        text = f"{seconds / 86400:.0f} days" if seconds >= 2 * 86400 else format_seconds(seconds)
+        cells.append("" if time_s is None else text)
+    return tuple(cells)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -331,11 +329,9 @@ class PrintVerdicts(ResultsOptions):
 
         declared = self.declared
         if self.json:
-            from json import dumps
-
             if declared.verdicts_as_json is None:
                 raise InputError(f"{declared.title} has no verdicts in JSON: leave out --json.")
-            print(dumps(declared.verdicts_as_json(self.read()), indent=2, allow_nan=False))
+            print(json.dumps(declared.verdicts_as_json(self.read()), indent=2, allow_nan=False))
             return 0
         data = self.read()
         texts = []
@@ -365,11 +361,9 @@ class PrintTable(ResultsOptions):
         if not self.json:
             print(table.as_text().rstrip())
             return 0
-        from json import dumps
-
         if (told := table.as_json()) is None:
             raise InputError(f"{declared.title} has no tables in JSON: leave out --json.")
-        print(dumps(told, indent=2, allow_nan=False))
+        print(json.dumps(told, indent=2, allow_nan=False))
         return 0
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from io import StringIO
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -29,8 +29,6 @@ _LEARN_MODES = {"inline": "inline", "between_episodes": "between episodes", "bac
 
 @dataclass(frozen=True)
 class LatencyReport:
-    """What was measured, and what follows for each cycle time."""
-
     algorithm: str
     observation_size: int
     action_size: int
@@ -47,13 +45,10 @@ class LatencyReport:
     def verdicts(self) -> list[TimingVerdict]:
         from cycletime.training.latency import judge_timing
 
-        return [
-            judge_timing(dt, agent.period, self.act, self.learn[dt], self.conditions)
-            for dt, agent in self.agents.items()
-        ]
+        judged = self.agents.items()
+        return [judge_timing(dt, agent.period, self.act, self.learn[dt], self.conditions) for dt, agent in judged]
 
     def as_json(self) -> dict[str, Any]:
-        """Times in seconds, shares as fractions."""
         from cycletime.training.latency import shortest_dts
 
         shortest = shortest_dts(self.verdicts)
@@ -86,7 +81,9 @@ class LatencyReport:
         # Several cycle times may share one measurement.
         learned = {id(times): (self.agents[dt], times) for dt, times in self.learn.items()}
         calls = [("act", self.act), *((_learning(agent), times) for agent, times in learned.values())]
-        rows = [(str(each.dt), _every(self.agents[each.dt].period), *_way_cells(each)) for each in self.verdicts]
+        periods = {dt: agent.period for dt, agent in self.agents.items()}
+        every = {dt: f"{period} cycles" if period > 1 else "cycle" for dt, period in periods.items()}
+        rows = [(str(each.dt), every[each.dt], *_way_cells(each)) for each in self.verdicts]
         return "\n".join(
             [
                 f"{self.algorithm}: {self.observation_size} numbers in an observation, {self.action_size} in an action",
@@ -129,10 +126,6 @@ def _shape(agent: PPOAgent | SACAgent | ActorCriticAgent) -> dict[str, int]:
 def _learning(agent: PPOAgent | SACAgent | ActorCriticAgent) -> str:
     symbols = {"batch": "b", "minibatch": "m", "gradient_steps": "g"}
     return " ".join(["learn", *(f"{symbols[name]} {n}" for name, n in _shape(agent).items() if name in symbols)])
-
-
-def _every(period: int) -> str:
-    return f"{period} cycles" if period > 1 else "cycle"
 
 
 def _time_cells(times: CallTimes) -> tuple[str, ...]:
@@ -231,7 +224,10 @@ class Latency:
     def run(self) -> int:
         if self.algorithm not in _ALGORITHMS:
             raise InputError(f"{self.algorithm!r} is not an algorithm here: choose one of {', '.join(_ALGORITHMS)}.")
-        budget_s, dts = float(Duration(self.measure_for)), self._cycle_times()
+        budget_s = float(Duration(self.measure_for))
+        if not self.dts:
+            raise InputError("--dts names no cycle time: give some, such as --dts 4ms 8ms.")
+        dts = sorted({Duration(dt) for dt in self.dts})
         import jax
 
         # Before JAX starts its CPU: a small call then takes less than half as long.
@@ -239,6 +235,7 @@ class Latency:
         from rich.console import Console
 
         from cycletime.training.latency import DEFAULT_MARGIN, TimingConditions, measure_agents
+        from cycletime.training.machine import cores, processor, system_load
 
         conditions = TimingConditions(
             margin=DEFAULT_MARGIN if self.margin is None else self.margin,
@@ -247,17 +244,18 @@ class Latency:
         )
         observation_size, action_size = self._sizes()
         agents = {dt: self._agent(dt, action_size) for dt in dts}
-        machine = _machine()
+        machine = {
+            "cpu": processor(),
+            "cores": cores(),  # those that the process may use, as many as XLA has threads
+            "load": system_load(),
+            "jax": jax.__version__,
+            "device": jax.devices()[0].device_kind,
+        }
         with Console(stderr=True).status("Timing ...") as status:
             act, learn = measure_agents(agents, observation_size, action_size, budget_s, status.update)
         report = LatencyReport(self.algorithm, observation_size, action_size, agents, machine, act, learn, conditions)
         print(json.dumps(report.as_json(), indent=2) if self.json else report.as_text())
         return 0
-
-    def _cycle_times(self) -> list[Duration]:
-        if not self.dts:
-            raise InputError("--dts names no cycle time: give some, such as --dts 4ms 8ms.")
-        return sorted({Duration(dt) for dt in self.dts})
 
     def _sizes(self) -> tuple[int, int]:
         from cycletime.training.worlds import TASKS, either
@@ -281,7 +279,12 @@ class Latency:
     def _agent(self, dt: Duration, action_size: int) -> PPOAgent | SACAgent | ActorCriticAgent:
         from cycletime.agents import ActorCriticAgent, agent_for
 
-        others: dict[str, Any] = {"hidden": tuple(map(_parse_layer, self.hidden))} if self.hidden else {}
+        for word in self.hidden:
+            if not word.isdecimal() or int(word) < 1:
+                raise InputError(
+                    f"--hidden {word!r} is not a size of a layer: give whole numbers, such as --hidden 64 64."
+                )
+        others: dict[str, Any] = {"hidden": tuple(map(int, self.hidden))} if self.hidden else {}
         options = {"batch": self.batch, "minibatch": self.minibatch, "rule": self.rule, "also": " ".join(self.also)}
         if self.algorithm == "actor-critic":
             for name, value in options.items():
@@ -291,31 +294,8 @@ class Latency:
         if self.algorithm == "sac" and self.batch is not None:
             raise InputError(f"--batch is {self.batch}: SAC has no batch, so leave it out.")
         given: dict[str, Any] = {name: options[name] for name in ("batch", "minibatch") if options[name] is not None}
-        if self.algorithm == "ppo":
-            return agent_for(rules.PPO(dt=self.tuned_at, **given).at(dt, self.rule, self.also), **others)
-        values = rules.SAC(dt=self.tuned_at, action_size=action_size, **given)
-        return agent_for(values.at(dt, self.rule, self.also), **others)
-
-
-def _machine() -> dict[str, Any]:
-    """Where this runs; cores are those that the process may use, as many as XLA has threads."""
-    import jax
-
-    from cycletime.training.machine import cores, processor, system_load
-
-    return {
-        "cpu": processor(),
-        "cores": cores(),
-        "load": system_load(),
-        "jax": jax.__version__,
-        "device": jax.devices()[0].device_kind,
-    }
-
-
-def _parse_layer(word: str) -> int:
-    if not word.isdecimal() or int(word) < 1:
-        raise InputError(f"--hidden {word!r} is not a size of a layer: give whole numbers, such as --hidden 64 64.")
-    return int(word)
+        kind = rules.PPO if self.algorithm == "ppo" else partial(rules.SAC, action_size=action_size)
+        return agent_for(kind(dt=self.tuned_at, **given).at(dt, self.rule, self.also), **others)
 
 
 @dataclass(frozen=True, kw_only=True)

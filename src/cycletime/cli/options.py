@@ -50,6 +50,9 @@ Rate: TypeAlias = Annotated[Optional[float], _REAL]  # noqa: UP045
 Whole: TypeAlias = Annotated[int, _WHOLE]
 Real: TypeAlias = Annotated[float, _REAL]
 Text: TypeAlias = Optional[str]  # noqa: UP045
+RuleOption: TypeAlias = Annotated[
+    Text, arg(metavar="RULE", help_behavior_hint="(default: what is recommended for the values)")
+]
 OwnRulesFile: TypeAlias = Annotated[Text, arg(metavar="FILE", help_behavior_hint="(no default)")]
 
 

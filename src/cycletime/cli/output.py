@@ -23,12 +23,10 @@ def format_columns(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()
 
 
 def print_status(text: str) -> None:
-    """Tell on standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
 def result_line(told: Mapping[str, Any], path: Path) -> str:
-    """What became of a run, and where it is."""
     numbers = "learning diverged, and some returns are not finite"
     if not told["episodes"]:
         numbers = f"no episode ended within {told['env_steps']:,} environment steps, so that there is no return"
@@ -38,4 +36,5 @@ def result_line(told: Mapping[str, Any], path: Path) -> str:
             f"({told['episodes']:,} episodes)"
         )
     resumed = "" if told["resumed"] == "never" else f", {told['resumed']}"
+    resumed += "" if told.get("sealed", True) else ", not sealed"
     return f"seed {told['seed']}: {numbers}, {told['wall_s']:,.0f} s{resumed}\n  {printable(str(path))}"

@@ -16,7 +16,7 @@ from cycletime.errors import InputError, printable
 if TYPE_CHECKING:
     from cycletime.agents.numpy_policy import NumpyPolicy
     from cycletime.policies.evaluate import EvaluatedEpisodes, Evaluation
-    from cycletime.policies.watch import Act, Playback, WatchedEpisode
+    from cycletime.policies.watch import Act, WatchedEpisode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +42,13 @@ class Watch(SingleRunOptions):
 
         prepare_jax("cpu")  # a GPU is of no use here, and someone may be training on it
         from cycletime.policies.films import film_writer
-        from cycletime.policies.watch import Playback as Showing
-        from cycletime.policies.watch import drawing_errors, refuse_without_display
+        from cycletime.policies.watch import (
+            Playback,
+            drawing_errors,
+            refuse_without_display,
+            show_in_window,
+            write_film,
+        )
         from cycletime.studies.study_folder import open_run, policy_of
         from cycletime.training.worlds import ActionBounds, make_env, observation_size
 
@@ -63,7 +68,7 @@ class Watch(SingleRunOptions):
             env = make_env(spec.world, spec.dt, render_mode="rgb_array")
         try:
             saved.refuse_other_sizes(observation_size(env), ActionBounds.of(env).size, env)
-            showing = Showing(
+            showing = Playback(
                 env=env,
                 act=self._act(policy, seed),
                 dt=spec.dt,
@@ -72,19 +77,14 @@ class Watch(SingleRunOptions):
                 speed=self.speed,
                 tell=lambda seen: _print_episode(seen, float(spec.dt)),
             )
-            self._show(showing, spec.world.name)
+            if self.to is None:
+                show_in_window(showing, spec.world.name)
+            else:
+                write_film(showing, Path(self.to))
+                _print_written(Path(self.to))
         finally:
             env.close()
         return 0
-
-    def _show(self, showing: Playback, name: str) -> None:
-        from cycletime.policies.watch import show_in_window, write_film
-
-        if self.to is None:
-            show_in_window(showing, name)
-        else:
-            write_film(showing, Path(self.to))
-            print(f"wrote {printable(str(self.to))} ({Path(self.to).stat().st_size:,} bytes)")
 
     def _act(self, policy: NumpyPolicy, seed: int) -> Act:
         import numpy as np
@@ -94,6 +94,10 @@ class Watch(SingleRunOptions):
         # Not the environment's numbers, so that episodes begin as they do without noise.
         rng = np.random.default_rng([seed, 1])
         return lambda observation: policy.act(observation, rng)
+
+
+def _print_written(path: Path) -> None:
+    print(f"wrote {printable(str(path))} ({path.stat().st_size:,} bytes)")
 
 
 def _print_episode(seen: WatchedEpisode, dt_s: float) -> None:
@@ -148,20 +152,20 @@ class Evaluate(SingleRunOptions):
 
 
 def evaluation_as_json(run: str, evaluation: Evaluation, played: EvaluatedEpisodes) -> dict[str, Any]:
-    """What `--json` prints."""
     import numpy as np
 
     from cycletime.statistics import mean_and_interval
+    from cycletime.tasks.delays import delay_range_s
 
-    mean = mean_and_interval(played.returns)
     returns = played.returns
+    mean = mean_and_interval(returns)
     return {
         "run": run,
         "world": evaluation.policy.world,
         "dt_s": float(evaluation.dt),
         "trained_dt_s": float(evaluation.policy.dt),
         "trained_env_steps": evaluation.policy.env_steps,
-        "delay_s": 0.0 if evaluation.delay is None else _delay_s(evaluation.delay),
+        "delay_s": 0.0 if evaluation.delay is None else float(delay_range_s(evaluation.delay)[0]),
         "actions": "sampled" if evaluation.sampled else "mean",
         "episodes": evaluation.episodes,
         "seed": evaluation.seed,
@@ -180,7 +184,6 @@ def evaluation_as_json(run: str, evaluation: Evaluation, played: EvaluatedEpisod
 
 
 def evaluation_as_text(told: dict[str, Any]) -> str:
-    """What is printed for people."""
     n, first = told["episodes"], told["seed"]
     late = f" with actions {Duration(told['delay_s'])} late" if told["delay_s"] else ""
     seeds = f"seed {first}" if n == 1 else f"seeds {first} to {first + n - 1}"
@@ -201,12 +204,6 @@ def evaluation_as_text(told: dict[str, Any]) -> str:
         "terminated",
     ]
     return printable("\n".join(lines))
-
-
-def _delay_s(delay: str) -> float:
-    from cycletime.tasks.delays import delay_range_s
-
-    return float(delay_range_s(delay)[0])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,7 +230,7 @@ class Plot:
         figure_format(self.to)  # refuses before anything is read
         runs = [read_run_curves(path) for path in dict.fromkeys(self.folders)]
         save_runs_figure(self.to, runs, chosen_metrics(runs, self.metrics), self.x)
-        print(f"wrote {printable(str(self.to))} ({self.to.stat().st_size:,} bytes)")
+        _print_written(self.to)
         return 0
 
 
@@ -275,7 +272,7 @@ class Export(SingleRunOptions):
         print(f"{policy.world} at {policy.dt}, trained for {policy.env_steps:,} environment steps")
         print(f"observations of {network.observation_size} numbers, actions of {network.action_size}")
         for path in written:
-            print(f"wrote {printable(str(path))} ({path.stat().st_size:,} bytes)")
+            _print_written(path)
         print(
             f"worst difference from the JAX policy: {worst:.1e} ({OBSERVATIONS:,} observations, limit {TOLERANCE:.0e})"
         )

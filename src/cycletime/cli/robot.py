@@ -23,6 +23,7 @@ from cycletime.cli.robot_simulator import (
 from cycletime.cli.run_options import AgentOptions, RunOptions
 from cycletime.cli.train import RealTimeRun
 from cycletime.errors import InputError, RunError, printable, quote
+from cycletime.processes import owning_children
 
 if TYPE_CHECKING:
     import gymnasium
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 
 
 class SelectedArm(NamedTuple):
-    """An arm that may be moved."""
-
     kind: RobotKind
     """What it is."""
     make_link: Callable[[], RobotLink]
@@ -132,7 +131,6 @@ class ArmOptions:
 
 
 def train_on_arm(folder: RunFolder, arm: SelectedArm, options: RunOptions, moved_by: ArmOptions) -> int:
-    """Train a run on an arm; the exit status."""
     return RealTimeRun(
         folder,
         lambda: make_arm_env(folder.spec, arm),
@@ -142,7 +140,6 @@ def train_on_arm(folder: RunFolder, arm: SelectedArm, options: RunOptions, moved
 
 
 def make_arm_env(spec: RunSpec, arm: SelectedArm) -> gymnasium.Env[Any, Any]:
-    """The environment of a run, connected to the arm."""
     import gymnasium
 
     import cycletime.tasks  # noqa: F401 - registers the id
@@ -197,6 +194,7 @@ class RunRobot(AgentOptions, ArmOptions):
     env_dt: Annotated[str, arg(metavar="TIME")] = "10ms"
     """The environment's time step, after which rewards are paid; the authors' runs of SAC had 40ms."""
 
+    @owning_children()
     def run(self) -> int:
         from cycletime.training.machine import use_device
         from cycletime.training.run_folder import RunFolder
@@ -244,6 +242,7 @@ class ResumeRobot(RunOptions, ArmOptions, SingleRunOptions):
     For example: cycletime robot resume runs/cycletime-URReacher2-v0-ppo-10ms-seed0-1f0c7c38a2 --simulate
     """
 
+    @owning_children()
     def run(self) -> int:
         from cycletime.training.machine import use_device
         from cycletime.training.run_folder import RunFolder
@@ -292,6 +291,8 @@ class ReplayRobot(SingleRunOptions):
         if self.play:
             self._play(folder, entries)
         print(printable(f"{folder.spec.label}, seed {folder.spec.seed}"))
+        if lost := folder.journal.lost():
+            print(printable(lost))
         for line in summarize_journal(entries, float(folder.spec.dt)):
             print(line)
         return 0

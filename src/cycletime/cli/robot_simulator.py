@@ -28,7 +28,6 @@ ControllerPorts: TypeAlias = Annotated[
 
 
 def parse_address(host: str, ports: NameList) -> Address:
-    """The address that was typed."""
     from cycletime.robots.ur.rtde_client import Address
 
     for word in ports:

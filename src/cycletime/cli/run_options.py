@@ -20,6 +20,7 @@ from cycletime.cli.options import (
     NameListOption,
     OwnRulesFile,
     Rate,
+    RuleOption,
     Text,
     paper_default,
     parse_whole_number,
@@ -50,7 +51,6 @@ class RunOptions:
         return float(Duration(self.checkpoint_every))
 
     def check(self) -> None:
-        """Refuse trackers that there are not, and a time that is none."""
         from cycletime.training.trackers import trackers_for
 
         _ = self.checkpoint_s, trackers_for(self.track)
@@ -179,7 +179,6 @@ class ValueOptions:
 
     @property
     def values(self) -> dict[str, Any]:
-        """The given ones of the values that rules carry."""
         return {name: getattr(self, name) for name in CARRIED_VALUES if getattr(self, name) is not None}
 
     @property
@@ -201,9 +200,7 @@ class AgentOptions(RunOptions, ValueOptions):
         None
     )
     """The cycle time that these values were tuned at."""
-    rule: Annotated[Text, arg(metavar="RULE", help_behavior_hint="(default: dt-aware for ppo, horizons for sac)")] = (
-        None
-    )
+    rule: RuleOption = None
     """How they are carried to --dt: baseline, dt-aware, scaled, constant or horizons; for sac baseline, scaled or
     horizons, of a tuned discount the first two are also called tuned and tuned-scaled."""
     own_rules: OwnRulesFile = None

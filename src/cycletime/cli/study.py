@@ -311,6 +311,8 @@ class PackStudy:
     """The study, a TOML file; or several, which run one after the other, each in a folder of OUT."""
     output: Annotated[Path, arg(metavar="PACK", aliases=["-o"])]
     """The pack, such as pack.zip."""
+    packages: Annotated[Text, arg(metavar="FOLDER")] = None
+    """A folder of wheels, modules and scripts that the studies' trainers need there; 64 MiB in all."""
 
     def run(self) -> int:
         if self.output.is_dir() or not self.output.parent.is_dir():
@@ -321,12 +323,13 @@ class PackStudy:
 
         if not self.files:
             raise InputError("There is nothing to pack: give the file of a study.")
-        print_packed(pack_studies([read_study(file) for file in self.files], self.output), self.output)
+        packages = None if self.packages is None else Path(self.packages)
+        studies = [read_study(file) for file in self.files]
+        print_packed(pack_studies(studies, self.output, packages=packages), self.output)
         return 0
 
 
 def print_packed(packed: PackSummary, file: Path) -> None:
-    """Tell what is in a pack, and what to do with it."""
     size = file.stat().st_size / 2**20
     engines = " and ".join(packed.engines)
     print(f"{packed.runs:,} runs of the engine {engines} in {printable(str(file))}, {size:,.1f} MiB.")

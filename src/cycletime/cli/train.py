@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,7 @@ from cycletime.cli.options import Count
 from cycletime.cli.output import print_status, result_line
 from cycletime.cli.run_options import CARRIED_VALUES, AgentOptions, RunOptions, TaskOptions, train_all
 from cycletime.errors import InputError
+from cycletime.processes import owning_children
 from cycletime.training.observers import TrainingObserver
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 def describe_run(spec: RunSpec, env_info: EnvInfo) -> str:
     """The values that training uses, and what a user may not expect of them."""
     values = ", ".join(f"{name} {getattr(spec.agent, name):g}" for name in CARRIED_VALUES if hasattr(spec.agent, name))
-    values += _updates(spec.agent)
+    values += _updates(spec.own_agent)
     carried = f" ({spec.origin['rule']} from {spec.origin['tuned_at']})" if spec.origin else ""
     lines = [f"{spec.algorithm} at {spec.dt}: {values}{carried}", *(f"note: {note}" for note in spec.notes)]
     random, learning = (steps * env_info.cycle_steps for steps in (spec.agent.random_steps, spec.agent.period))
@@ -71,8 +73,6 @@ class RemarkCollector(TrainingObserver):
 
 @dataclass(frozen=True)
 class RealTimeRun:
-    """A run on a robot, before it begins."""
-
     folder: RunFolder
     """The run's, which need not be there: it is made once nothing is left that may be refused."""
     make_env: Callable[[], gymnasium.Env[Any, Any]]
@@ -104,7 +104,6 @@ class RealTimeRun:
         return stopper.status if ended == "stopped" else 1
 
     def _trained(self, env: gymnasium.Env[Any, Any], remarks: RemarkCollector) -> RunOutcome | Exception:
-        """Show it while it is trained; what became of it."""
         from cycletime.duration import cycle_steps
         from cycletime.robots.engine import RealTimeBatch
         from cycletime.robots.live_view import show_live
@@ -162,7 +161,10 @@ class Train(AgentOptions, TaskOptions):
     """Continue runs of this spec that were stopped or killed."""
 
     def run(self) -> int:
-        specs = self.specs()
+        with owning_children() if self.env is not None else nullcontext():
+            return self._train(self.specs())
+
+    def _train(self, specs: list[RunSpec]) -> int:
         from cycletime.training.engine import engine_for, make_batch, runs_on_robot
         from cycletime.training.machine import use_device
         from cycletime.training.run_folder import RunFolder
@@ -181,7 +183,6 @@ class Train(AgentOptions, TaskOptions):
         return train_all(folders, self, batch)
 
     def _train_on_robots(self, specs: list[RunSpec]) -> int:
-        """One after another, each with its cycles shown."""
         from cycletime.training.run_folder import RunFolder
 
         for spec in specs:
@@ -228,6 +229,7 @@ class Resume(RunOptions):
     folders: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN ...", help_behavior_hint="(required)")]
     """The runs' folders."""
 
+    @owning_children()
     def run(self) -> int:
         from cycletime.studies.study_folder import StudyFolder
         from cycletime.training.engine import engine_for, runs_on_robot

@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -21,6 +22,7 @@ from cycletime.cli.options import (
     NameListOption,
     OwnRulesFile,
     Rate,
+    RuleOption,
     Text,
     paper_default,
     parse_whole_number,
@@ -29,10 +31,11 @@ from cycletime.cli.options import (
 )
 from cycletime.duration import DurationLike
 from cycletime.errors import InputError
-from cycletime.libraries import LIBRARIES, LibraryValues, read_settings
+from cycletime.libraries import LIBRARIES, LibraryValues, given_cycle_time, read_settings
 from cycletime.rules import A2C, ALGORITHMS, DDPG, PPO, SAC, TD3, TQC, Hyperparameters
 from cycletime.rules.hyperparameters import explain_values, transfer_as_json
-from cycletime.rules.sac import OffPolicy
+from cycletime.rules.laws import nearest_whole
+from cycletime.rules.quantities import format_seconds
 
 _LIBRARIES = ", ".join(LIBRARIES)
 _OPTIONS_INSTEAD = {"dt": "--from", "n_envs": "--n-envs"}
@@ -45,6 +48,8 @@ class TransferOptions:
 
     to_dt: Annotated[str, arg(name="to", metavar="TIME")]
     """The cycle time to carry them to."""
+    explain: bool = False
+    """Print also where each formula comes from, and what the other rules give."""
     json: bool = False
     """Print JSON instead of the table."""
     own_rules: OwnRulesFile = None
@@ -65,7 +70,9 @@ class TransferValues(TransferOptions):
     """Print the values in this library's words too; by default in those of --from-library."""
     n_envs: Annotated[Count, arg(help_behavior_hint="(default: 1)")] = None
     """The number of parallel environments, for the library's words."""
-    rule: Annotated[str, arg(metavar="RULE")]
+    to_num_envs: Annotated[Count, arg(help_behavior_hint="(default: as many as before)")] = None
+    """The number of parallel environments to go to, with the same batch in samples."""
+    rule: RuleOption = None
     """The rule."""
     also: NameListOption = NO_NAMES
     """Carry as well."""
@@ -78,34 +85,59 @@ class TransferValues(TransferOptions):
         if self.n_envs is not None and target is None:
             raise InputError(f"--n-envs {self.n_envs} matters to a library's words only: name one with --for.")
         typed = {each.name: getattr(self, each.name, None) for each in fields(self.kind)}
-        before, notes = _before(self, {name: value for name, value in typed.items() if value is not None})
+        typed = {name: value for name, value in typed.items() if value is not None}
+        before, notes = _before(self, typed)
         carried = before.at(self.to_dt, select_rule(self.rule, self.own_rules), self.also)
-        exported = carried.to(target, self.n_envs) if target else None
+        if self.to_num_envs is not None:
+            if target is None:
+                raise InputError(f"--to-num-envs {self.to_num_envs} is for a library's words: name one with --for.")
+            if not (self.from_library and "batch" in typed):  # who says a batch has chosen
+                notes = (*notes, *_notes_on_environments(before, carried, self.n_envs or 1, self.to_num_envs))
+        exported = carried.to(target, self.to_num_envs or self.n_envs) if target else None
         if self.json:
             library = {"library": _library_json(exported)} if exported else {}
             print(json.dumps({**transfer_as_json(carried, notes), **library}, indent=2))
         else:
-            print("\n".join([explain_values(carried, notes), *_library_lines(exported)]))
+            print(explain_values(carried, notes, exported, self.explain))
         return 0
 
 
 def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperparameters, tuple[str, ...]]:
     """The values at the cycle time they were tuned at, and notes on those that were not given."""
     kind = options.kind
-    from_dt, tuned = _tuned(options)
+    library, *words = options.from_library or ("",)
+    said = _settings(words)
+    from_dt, tuned = _tuned(options, given_cycle_time(library, said))
     if not options.from_library:
         stated = {**tuned, **given}
         whose = "Stable-Baselines3's default" if kind.algorithm == "a2c" else "the paper's baseline"
-        return kind(dt=from_dt, **stated), _notes_on_baseline(kind(dt=from_dt).stated(), stated, whose)
+        notes = _notes_on_baseline(kind(dt=from_dt).stated(), stated, whose)
+        return kind(dt=from_dt, **stated, tuned_fields=tuned.keys() - given.keys()), notes
     if tuned:
         raise InputError(f"--tuned is {options.tuned}: --from-library has values as well, so leave one out.")
-    library, *words = options.from_library
-    said = _settings(words)
     values = read_settings(kind, library, from_dt, options.n_envs, said)
     words_used = {name: value for name, value in values.to(library).items() if name not in said}
     return replace(values, **given), _notes_on_baseline(
         words_used, {}, f"the default of {library}"
     ) if not given else ()
+
+
+def _notes_on_environments(
+    before: Hyperparameters, carried: Hyperparameters, typed: int, number: int
+) -> tuple[str, ...]:
+    """What more or fewer environments mean, and the other choice that there is."""
+    old = before.library_source.n_envs if before.library_source else typed
+    if number == old or not isinstance(before, PPO | A2C) or not isinstance(carried, PPO | A2C):
+        return ()
+    lasted, lasts = before.batch * float(before.dt) / old, carried.batch * float(carried.dt) / number
+    sizes = {"batch": before.batch, **({"minibatch": before.minibatch} if isinstance(before, PPO) else {})}
+    others = " ".join(f"--{name} {nearest_whole(Fraction(size * number, old))}" for name, size in sizes.items())
+    return (
+        f"{old} environments become {number} with {carried.batch} samples in a batch, and so as many updates per "
+        f"second of experience: recommended. A rollout lasts {format_seconds(lasts)} in each, and did "
+        f"{format_seconds(lasted)}.",
+        f"For rollouts as long as before, and a batch that follows the environments, add {others}.",
+    )
 
 
 def _settings(words: list[str]) -> dict[str, Any]:
@@ -134,11 +166,13 @@ def _value(text: str) -> object:
     return {"true": True, "false": False, "none": None}.get(text.lower(), text)
 
 
-def _tuned(options: TransferValues) -> tuple[DurationLike, Mapping[str, Any]]:
+def _tuned(options: TransferValues, stated: DurationLike | None) -> tuple[DurationLike, Mapping[str, Any]]:
     """The cycle time that values were tuned at, and a file's values, with what it sets for the parts."""
     if options.from_dt is not None and options.tuned is not None:
         raise InputError(f"--from is {options.from_dt}: the file of --tuned says it already, so leave one out.")
     if options.tuned is None:
+        if options.from_dt is None and stated is not None:
+            return stated, {}
         if options.from_dt is None:
             raise InputError("--from is missing: say at which cycle time the values were tuned, or give --tuned.")
         return options.from_dt, {}
@@ -161,14 +195,8 @@ def _library_json(exported: LibraryValues) -> dict[str, Any]:
         "values": dict(exported),
         "exact": exported.exact,
         "notes": list(exported.notes),
+        "unknown": list(exported.unknown),
     }
-
-
-def _library_lines(exported: LibraryValues | None) -> list[str]:
-    if exported is None:
-        return []
-    values = [f"  {name} = {value}" for name, value in exported.items()]
-    return ["", f"{exported.library}:", *values, *(f"note: {note}" for note in exported.notes)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +214,7 @@ class TransferZoo(TransferOptions):
     """The environment in it."""
     algorithm: Annotated[Text, arg(metavar="ALGORITHM", help_behavior_hint="(default: the file's name)")] = None
     """The algorithm that the file is for: ppo, sac, a2c, tqc, td3 or ddpg."""
-    rule: Annotated[Text, arg(metavar="RULE", help_behavior_hint="(default: as for ppo and sac)")] = None
+    rule: RuleOption = None
     """The rule."""
     also: NameListOption = NO_NAMES
     """Keep in seconds as well; as for ppo and sac."""
@@ -220,7 +248,7 @@ class TransferZoo(TransferOptions):
             sys.stdout.buffer.write(carried.text.encode())
             sys.stdout.flush()
         changes = ", ".join(f"{key}: {value}" for key, value in carried.changed.items()) or "nothing changes"
-        table = explain_values(carried.values, carried.notes)
+        table = explain_values(carried.values, carried.notes, details=self.explain)
         print(f"{table}\n\n{self.env}: {changes}", file=sys.stdout if self.out else sys.stderr)
         return 0
 
@@ -254,7 +282,7 @@ class TransferPPO(TransferValues):
     """eta, the optimiser's, for --also learning-rate."""
     clip: Annotated[Rate, paper_default(PPO.parts["clip"].baseline)] = None
     """epsilon of the ratio of probabilities, for --also clip."""
-    rule: Annotated[str, arg(metavar="RULE")] = PPO.default_rule
+    rule: RuleOption = None
     """baseline, dt-aware, scaled or constant, the paper's; or horizons."""
     also: NameListOption = NO_NAMES
     """Carry as well: exploration-noise, learning-rate, clip."""
@@ -278,7 +306,7 @@ class TransferA2C(TransferValues):
         Rate, arg(help_behavior_hint=f"(default: {A2C.parts['learning-rate'].baseline}, Stable-Baselines3's)")
     ] = None
     """eta, the optimiser's, for --also learning-rate."""
-    rule: Annotated[str, arg(metavar="RULE")] = A2C.default_rule
+    rule: RuleOption = None
     """baseline, dt-aware, scaled or constant, the paper's; or horizons."""
     also: NameListOption = NO_NAMES
     """Carry as well: exploration-noise, learning-rate."""
@@ -292,7 +320,7 @@ class TransferOffPolicy(TransferValues):
 
     discount: Annotated[Rate, paper_default(SAC.discount)] = None
     """gamma, per agent step; tune it at one cycle time first."""
-    rule: Annotated[str, arg(metavar="RULE")] = OffPolicy.default_rule
+    rule: RuleOption = None
     """baseline or scaled; of a tuned gamma they are the paper's gamma_2, 'tuned', and gamma_1, 'tuned-scaled'; or
     horizons."""
     also: NameListOption = NO_NAMES
@@ -318,7 +346,6 @@ class TransferOffPolicy(TransferValues):
 class TransferSAC(TransferOffPolicy):
     """Carry SAC's hyper-parameters to another cycle time."""
 
-    rule: Annotated[str, arg(metavar="RULE")] = SAC.default_rule
     target_entropy: Annotated[Rate, arg(help_behavior_hint="(default: -action_size, the paper's baseline)")] = None
     """The target entropy, for --also target-entropy."""
     action_size: Annotated[Count, arg(help_behavior_hint="(no default)")] = None

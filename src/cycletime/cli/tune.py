@@ -120,14 +120,13 @@ def _horizons(outcome: TuningResult) -> Iterator[str]:
         told = " and ".join(f"a {tuned[name]} of {span:.3g} s" for name, span in spans.items())
         yield f"The winner has {told}."
     for name, words in tuned.items():
-        tried = tuning.choices[name].values if name in tuning.choices else ()
+        tried = tuning.choices.get(name, ())
         for end, edge in ((min, "shortest"), (max, "longest")):
             if tried and point[name] == end(tried):
                 yield f"Its {words} is the {edge} that was tried, and a {edge[:-3]}er one may be better."
 
 
 def _sentences(outcome: TuningResult) -> list[str]:
-    """What the numbers mean, and what they are worth."""
     tuning, fall = outcome.tuning, outcome.fall
     told = list(_horizons(outcome))
     undecided = [each for each in outcome.against_others.values() if each.verdict != "better"]

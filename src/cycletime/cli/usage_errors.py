@@ -29,8 +29,6 @@ _POSITIONAL = get_args(Positional[int])[1]
 
 @dataclass(frozen=True)
 class OptionSpec:
-    """What one field of a command's dataclass takes on the command line."""
-
     field: str
     name: str
     """As it is typed, '--batch'; of a positional argument the placeholder in the help, 'FILE'."""
@@ -61,8 +59,6 @@ class OptionSpec:
 
 @dataclass(frozen=True)
 class CommandSpec:
-    """A command, or a group of commands."""
-
     name: str
     """As it is typed: cycletime transfer ppo."""
     kind: type | None = None
@@ -86,7 +82,10 @@ class CommandSpec:
 def option_specs(kind: type) -> tuple[OptionSpec, ...]:
     """The options of a command's dataclass, as tyro reads them."""
     hints = get_type_hints(kind, include_extras=True)
-    return tuple(_option_spec(each.name, hints[each.name], _is_required(each)) for each in fields(kind))
+    return tuple(
+        _option_spec(each.name, hints[each.name], each.default is MISSING and each.default_factory is MISSING)
+        for each in fields(kind)
+    )
 
 
 def find_command(words: Sequence[str], commands: Mapping[str, type]) -> tuple[CommandSpec, list[str]]:
@@ -110,7 +109,6 @@ def find_command(words: Sequence[str], commands: Mapping[str, type]) -> tuple[Co
 
 
 def check_words(words: Sequence[str], commands: Mapping[str, type]) -> None:
-    """Refuse words that no command understands."""
     command, rest = find_command(words, commands)
     if any(word in _HELP for word in rest):
         return
@@ -122,8 +120,7 @@ def check_words(words: Sequence[str], commands: Mapping[str, type]) -> None:
     for option in command.options:
         if option.field in given:
             option.check(given[option.field])
-    missing = [option.name for option in command.options if option.is_required and option.field not in given]
-    if missing:
+    if missing := [option.name for option in command.options if option.is_required and option.field not in given]:
         are = "is" if len(missing) == 1 else "are"
         raise InputError(f"{' and '.join(missing)} {are} missing: {command.help_hint}")
 
@@ -207,7 +204,6 @@ def _meant(name: str, value: str, words: Sequence[str], command: CommandSpec) ->
 
 
 def _algorithm(words: Sequence[str], command: CommandSpec) -> str:
-    """Whose values the command is about: its own name, or an option."""
     given = re.search(r" --algorithm[ =](\S+)", " ".join(["", *words]))
     return given.group(1) if given else command.name.rpartition(" ")[2]
 
@@ -243,10 +239,6 @@ def _option_spec(field: str, hint: Any, is_required: bool) -> OptionSpec:  # noq
         choices=get_args(bare) if get_origin(bare) is Literal else (),
         constructor=constructor,
     )
-
-
-def _is_required(field: Any) -> bool:  # noqa: ANN401 - a dataclass's Field of anything
-    return field.default is MISSING and field.default_factory is MISSING
 
 
 def _hyphened(name: str) -> str:

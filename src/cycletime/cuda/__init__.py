@@ -11,6 +11,6 @@ device.py    a slice of time on a device: what goes there, and what comes back
 run_batch.py many runs until they reach their budgets, a slice after the other
 engine.py    all this as an engine like the others
 philox.py    the kernels' random numbers in NumPy
-replay.py    what PPO's kernel computes, once more in float64
+replay.py    what PPO's kernel computes, once more in float64 by the agent itself
 check.py     whether all of that holds on the card that is here; sac_check.py has SAC's part
 """

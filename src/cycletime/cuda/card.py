@@ -41,7 +41,6 @@ def import_cupy() -> Any:  # noqa: ANN401 - a module without types
 
 
 def check_capability(name: str, capability: tuple[int, int]) -> None:
-    """Refuse a card without the kernel's instructions."""
     if capability < OLDEST:
         has, needed = (f"{major}.{minor}" for major, minor in (capability, OLDEST))
         raise NoGpuError(f"{name} has compute capability {has}: the engine cuda needs at least {needed}.")
@@ -80,13 +79,10 @@ def _runtime_error_text(cupy: Any, error: Exception) -> str:  # noqa: ANN401 - a
 
 
 def first_line(error: Exception) -> str:
-    """What an error of CUDA's says, for a sentence."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
 
 
 class Card:
-    """A GPU with its memory, and a kernel compiled for it."""
-
     def __init__(self, kernel: str, form: Form | None = None) -> None:
         """Compile the kernel, in the fastest form that fits if none is given.
 
@@ -145,7 +141,6 @@ class Card:
         return int(array.data.ptr)
 
     def launch(self, argument: NDArray[Any], blocks: int) -> None:
-        """Start the kernel, without waiting for its end."""
         with self._working():
             self._argument = self._cupy.asarray(argument.view(np.uint8))  # kept, since the kernel reads it later
             self._kernel((blocks,), (THREADS,), (self._argument,), shared_mem=self._form.shared_bytes)
@@ -179,7 +174,6 @@ def _cuda_version(number: int) -> str:
 
 
 def check_memory(name: str, free: int, needed: int) -> None:
-    """Refuse to take more memory than there is."""
     if free < needed:
         raise NoGpuError(
             f"{name} has {free / 2**20:,.0f} MiB free, and the runs need {needed / 2**20:,.0f} MiB: end what else "

@@ -12,15 +12,17 @@ from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import Any
 
+import jax
 import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents import PPOAgent
+from cycletime.agents.ppo import PPOState
 from cycletime.cuda import sac_check
 from cycletime.cuda.device import Device, find_device
-from cycletime.cuda.layout import position_of, timed_task_of
+from cycletime.cuda.layout import State, position_of, timed_task_of
 from cycletime.cuda.philox import PhiloxStream, normals, philox
-from cycletime.cuda.ppo import PPO_KERNEL, describe_run, initial_state, networks_of
+from cycletime.cuda.ppo import PPO_KERNEL, agent_of, agent_state_of, describe_run, initial_state, networks_of
 from cycletime.cuda.replay import Check, deviation, last_batch, replay_update, slice_of, train_runs
 from cycletime.cuda.sac import SAC_KERNEL
 from cycletime.training.compiled_loop import CompiledLoop
@@ -37,8 +39,6 @@ _ENGINE = EngineSpec("cuda", "gpu")
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is checked."""
-
     batches: tuple[RunSpec, ...]
     """Whose first two batches are replayed."""
     ordered: tuple[RunSpec, ...]
@@ -49,7 +49,6 @@ class Sizes:
 
 
 def run_of(task: str, dt: str, env_steps: int = 10**7, seed: int = 1, **agent: Any) -> RunSpec:  # noqa: ANN401
-    """A run on the kernel."""
     return RunSpec(
         world=ClosedFormWorld(task), agent=PPOAgent(**agent), dt=dt, env_steps=env_steps, seed=seed, engine=_ENGINE
     )
@@ -91,7 +90,6 @@ def full_sizes() -> Sizes:
 
 
 def checks(device: Device, sizes: Sizes) -> Iterator[Check]:
-    """Check PPO's kernel on a device, one thing after the other."""
     for spec in sizes.batches:
         yield from _batches(device, spec)
     yield _order(device, sizes)
@@ -143,8 +141,7 @@ def print_checks(
 
 def _batches(device: Device, spec: RunSpec) -> Iterator[Check]:
     """A run's first two batches: the task, values and advantages, and what is learned from them."""
-    agent, k = spec.agent, timed_task_of(spec).cycle_steps
-    assert isinstance(agent, PPOAgent), "the kernel has no other agent"
+    agent, k = agent_of(spec), timed_task_of(spec).cycle_steps
     name = f"{spec.world.name}, k {k}, b {agent.batch}, m {agent.minibatch}"
     run, before = describe_run(spec), initial_state(spec)
     changed, values, actions = [], [], []
@@ -157,10 +154,12 @@ def _batches(device: Device, spec: RunSpec) -> Iterator[Check]:
             yield Check(f"{name}: observations", apart.observation, MOST_APART)
             yield Check(f"{name}: rewards", apart.reward, MOST_APART)
             yield Check(f"{name}: ends of {apart.episodes} episodes that are wrong", apart.wrong_ends, 0)
-        truth = replay_update(run, before, rows, beside)
+        samples, truth = replay_update(spec, before, rows, beside)
         actions.append(_actions_apart(run, before, rows[: agent.batch], beside[: agent.batch]))
-        changed.append(_changed_apart(before, result.run.state, truth))
-        values.append(_values_apart(rows[: agent.batch], truth))
+        changed.append(_changed_apart(spec, before, result.run.state, truth))
+        names = ("advantage", "old_log_probability", "lambda_return")
+        apart_from = {name: np.abs(rows[name][: agent.batch] - samples[name]).max() for name in names}
+        values.append(_largest([apart_from[name] / max(1.0, np.abs(samples[name]).max()) for name in names]))
         before = result.run.state
     yield Check(f"{name}: actions", _largest(actions), MOST_APART)
     yield Check(f"{name}: values, advantages and log-probabilities", _largest(values), MOST_APART)
@@ -184,25 +183,18 @@ def _actions_apart(run: Any, before: NDArray[np.float32], rows: NDArray[Any], be
     return float(apart[:, : int(run["actions"])].max())
 
 
-def _changed_apart(before: NDArray[np.float32], after: NDArray[np.float32], truth: dict[str, Any]) -> float:
+def _changed_apart(spec: RunSpec, before: State, after: State, truth: PPOState) -> float:
     """How far a layer's weights are from the replay's, relative to how far they moved; of the worst layer.
 
     In the Euclidean norm: where a gradient is nearly zero, Adam makes a step of its rounding.
     """
+    first, last = (agent_state_of(state, spec).parameters for state in (before, after))
     worst = []
-    for index, name in enumerate(("policy", "value_network")):
-        first, last = networks_of(before)[index], networks_of(after)[index]
-        for part, expected in truth[name].items():
-            moved = np.linalg.norm(expected - first[part])
-            apart = np.linalg.norm(last[part] - expected)
-            worst.append(float(apart / moved if moved else apart))
+    for leaves in zip(*map(jax.tree.leaves, (first, last, truth.parameters)), strict=True):
+        old, new, expected = (np.asarray(leaf, np.float64) for leaf in leaves)
+        moved, apart = np.linalg.norm(expected - old), np.linalg.norm(new - expected)
+        worst.append(float(apart / moved if moved else apart))
     return _largest(worst)
-
-
-def _values_apart(rows: NDArray[Any], truth: dict[str, Any]) -> float:
-    names = ("advantage", "old_log_probability", "lambda_return")
-    apart = [np.abs(rows[name] - truth[name]).max() / max(1.0, np.abs(truth[name]).max()) for name in names]
-    return _largest(apart)
 
 
 def _order(device: Device, sizes: Sizes) -> Check:
@@ -231,9 +223,8 @@ def _training(device: Device, sizes: Sizes) -> Check:
 
 
 def _in_jax(spec: RunSpec, seeds: int) -> NDArray[np.float64]:
-    """The mean return over training of each seed, in the compiled loop."""
     task = timed_task_of(spec).task
-    loop = CompiledLoop(task=task, agent=spec.agent, dt=spec.dt, env_steps=spec.env_steps, width=seeds)
+    loop = CompiledLoop(task=task, agent=spec.own_agent, dt=spec.dt, env_steps=spec.env_steps, width=seeds)
     curves = [[Episodes.none()] for _ in range(seeds)]
     for chunk in loop.run(list(range(seeds))):
         for curve, episodes in zip(curves, chunk.episodes, strict=True):

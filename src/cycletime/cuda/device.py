@@ -23,8 +23,6 @@ _COUNTS = slice(POSITION.fields["records"][1] // 4, POSITION.fields["reports"][1
 
 @dataclass(frozen=True, eq=False)
 class DeviceRun:
-    """A run that can be trained."""
-
     record: NDArray[Any]
     """Its description; of a run that stays on the device, with the addresses of its state and replay."""
     state: Any
@@ -47,8 +45,6 @@ class Slice:
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a slice did for a run."""
-
     run: DeviceRun
     position: Any
     records: NDArray[Any]
@@ -66,7 +62,6 @@ class Device:
 
     @property
     def is_computing(self) -> bool:
-        """Whether a slice was begun and not finished."""
         return self._begun is not None
 
     def place(self, record: NDArray[Any], state: State, rows: NDArray[np.float32] | None = None) -> DeviceRun:

@@ -23,7 +23,6 @@ _INCLUDED = re.compile(r'^#include [<"](.+)[>"]$', re.MULTILINE)
 
 
 def kernel_files(name: str) -> list[Path]:
-    """All files that a kernel is made of, itself first."""
     found: list[Path] = []
 
     def follow(path: Path) -> None:
@@ -39,7 +38,6 @@ def kernel_files(name: str) -> list[Path]:
 
 
 def kernel_digest(name: str) -> str:
-    """The hash of all files of a kernel."""
     files = {path.relative_to(KERNEL.resolve()).as_posix(): path for path in kernel_files(name)}
     return sha256(b"".join(each.encode() + files[each].read_bytes() for each in sorted(files))).hexdigest()
 

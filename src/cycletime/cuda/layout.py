@@ -5,26 +5,32 @@ kernel/layout.cuh says the same in C++. What only one kernel has stands in ppo.p
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from math import ceil
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents import PPOAgent, SACAgent
 from cycletime.agents.agent import AgentState
+from cycletime.agents.networks import Layer, Network
 from cycletime.cuda.tasks import TASKS
 from cycletime.duration import cycle_steps
 from cycletime.errors import RunError
-from cycletime.training.algorithm_1 import TimedTask
+from cycletime.training.algorithm_1 import TimedTask, initial_agent_state
+from cycletime.training.random_numbers import seed_key
 from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import ClosedFormWorld
 
 State: TypeAlias = NDArray[np.float32]
 """A run's state in words: its position, then the numbers of its networks."""
+KeptNetwork: TypeAlias = dict[str, NDArray[np.float32]]
+"""A network's numbers as a kernel has them."""
 OBSERVATION, ACTIONS, INPUTS = 9, 2, 16
 """Sizes that the kernels were made for; a task with one action leaves the second alone."""
 REPORTS = 300
@@ -51,8 +57,6 @@ RECORD = np.dtype([("episode_return", np.float32), ("env_steps", np.int32), ("ag
 
 
 class Status(IntEnum):
-    """How far a run is."""
-
     FRESH = 0
     GOING = 1
     FINISHED = 2
@@ -94,28 +98,35 @@ class Kernel:
 
 
 def position_of(state: State) -> Any:  # noqa: ANN401 - one record, whose fields can be set
-    """The position in a run's state, a view."""
     return state[:POSITION_WORDS].view(POSITION)[0]
 
 
 def env_steps_of(position: Any) -> int:  # noqa: ANN401 - one record
-    """The environment steps that a run has done."""
     return int(position["ended_env_steps"]) + int(position["world_steps"])
 
 
 def timed_task_of(spec: RunSpec) -> TimedTask:
-    """A run's task at its cycle time."""
     assert isinstance(spec.world, ClosedFormWorld), "the engine refuses other worlds"
     return TimedTask(spec.world.task, cycle_steps(spec.dt, spec.world.env_dt))
 
 
+class AgentSizes(NamedTuple):
+    """The numbers that an agent sees and gives; the kernel's further ones stay zero."""
+
+    observations: int
+    actions: int
+
+
+def sizes_of(spec: RunSpec) -> AgentSizes:
+    task = timed_task_of(spec).task
+    return AgentSizes(task.observation_size, task.action_size)
+
+
 def expected_updates(spec: RunSpec) -> int:
-    """About how often a run learns."""
     return ceil(spec.env_steps / (timed_task_of(spec).cycle_steps * spec.agent.period))
 
 
 def report_interval(spec: RunSpec) -> int:
-    """From one update that is reported to the next."""
     return ceil(expected_updates(spec) / REPORTS)
 
 
@@ -127,10 +138,10 @@ def checked_array(array: NDArray[Any] | None, what: str, dtype: type[Any], shape
     return array
 
 
-def common_fields(spec: RunSpec, agent: PPOAgent | SACAgent) -> dict[str, float]:
-    """What both kernels are told of a run."""
-    world = timed_task_of(spec)
-    return {
+def describe(dtype: np.dtype[Any], spec: RunSpec, agent: PPOAgent | SACAgent, **own: float) -> NDArray[Any]:
+    """A run as a kernel is told of it, one record: what both kernels know, and what is its own."""
+    world, record = timed_task_of(spec), np.zeros((), dtype)
+    common = {
         "task": list(TASKS).index(spec.world.name),
         "cycle_steps": world.cycle_steps,
         "limit_steps": world.task.limit_steps,
@@ -143,6 +154,9 @@ def common_fields(spec: RunSpec, agent: PPOAgent | SACAgent) -> dict[str, float]
         "learning_rate": agent.learning_rate,
         "env_dt_s": float(world.task.env_dt),
     }
+    for name, number in (common | own).items():
+        record[name] = number
+    return record
 
 
 def blank_state(words: int) -> State:
@@ -154,9 +168,26 @@ def blank_state(words: int) -> State:
     return state
 
 
-def fill_record(dtype: np.dtype[Any], numbers: dict[str, float]) -> NDArray[Any]:
-    """One record with these fields; the others are zero."""
-    record = np.zeros((), dtype)
-    for name, number in numbers.items():
-        record[name] = number
-    return record
+def initial_agent(agent: PPOAgent | SACAgent, seed: int, sizes: AgentSizes) -> Any:  # noqa: ANN401 - its own state
+    """What an agent begins with, drawn on the CPU."""
+    with jax.default_device(jax.local_devices(backend="cpu")[0]):
+        return jax.device_get(initial_agent_state(agent, seed_key(seed), *sizes))
+
+
+def fill_layers(
+    kept: KeptNetwork, network: Network, inputs: Sequence[int], outputs: Sequence[int], bias_row: int
+) -> None:
+    """Write a network to where the kernel has its inputs, its outputs and the first layer's bias."""
+    first, second, last = ((np.asarray(layer.weight), np.asarray(layer.bias)) for layer in network)
+    kept["first"][inputs], kept["first"][bias_row] = first
+    kept["second"][:], kept["second_bias"][:] = second
+    kept["last"][:, outputs], kept["last_bias"][outputs] = last
+
+
+def layers_of(kept: KeptNetwork, inputs: Sequence[int], outputs: Sequence[int], bias_row: int) -> Network:
+    layers = (
+        (kept["first"][inputs], kept["first"][bias_row]),
+        (kept["second"], kept["second_bias"]),
+        (kept["last"][:, outputs], kept["last_bias"][outputs]),
+    )
+    return tuple(Layer(jnp.asarray(weight), jnp.asarray(bias)) for weight, bias in layers)

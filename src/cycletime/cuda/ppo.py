@@ -12,35 +12,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents import PPOAgent
-from cycletime.agents.networks import SQUARE_DECAY, AdamState, GaussianPolicy, Layer, Network, Parameters
+from cycletime.agents.networks import SQUARE_DECAY, AdamState, GaussianPolicy, Parameters
 from cycletime.agents.ppo import PPOState
+from cycletime.cuda import layout
 from cycletime.cuda.kernels import PPO
-from cycletime.cuda.layout import (
-    ACTIONS,
-    INPUTS,
-    OBSERVATION,
-    POSITION_WORDS,
-    Kernel,
-    State,
-    blank_state,
-    common_fields,
-    expected_updates,
-    fill_record,
-    position_of,
-    timed_task_of,
-)
+from cycletime.cuda.layout import ACTIONS, INPUTS, OBSERVATION, POSITION_WORDS, AgentSizes, KeptNetwork, Kernel, State
 from cycletime.cuda.tasks import TASKS
-from cycletime.training.algorithm_1 import initial_agent_state
 from cycletime.training.machine import keep_compiled_programs
-from cycletime.training.random_numbers import seed_key
 from cycletime.training.spec import RunSpec
 
 HIDDEN, LONGEST_SLICE = 64, 512
@@ -116,64 +101,49 @@ LAUNCH = np.dtype(
 """The kernel's argument; addresses are of the device's memory."""
 
 
-class AgentSizes(NamedTuple):
-    """The numbers that an agent sees and gives; the kernel's further ones stay zero."""
-
-    observations: int
-    actions: int
-
-
 def describe_run(spec: RunSpec) -> NDArray[Any]:
-    """A run, one record of `RUN`."""
-    world, agent = timed_task_of(spec), agent_of(spec)
-    numbers = common_fields(spec, agent) | {
-        "batch": agent.batch,
-        "slice": agent.slice_sizes[1],
-        "epochs": agent.epochs,
-        "until_episode_end": agent.learn_when == "episode_end",
-        "ends_with_episode": agent.batch_end == "episode_end",
-        "most_episodes": world.most_episodes(world.steps_until_learning(agent)),
-        "trace_decay": agent.trace_decay,
-        "clip": agent.clip,
-    }
-    return fill_record(RUN, numbers)
+    world, agent = layout.timed_task_of(spec), agent_of(spec)
+    return layout.describe(
+        RUN,
+        spec,
+        agent,
+        batch=agent.batch,
+        slice=agent.slice_sizes[1],
+        epochs=agent.epochs,
+        until_episode_end=agent.learn_when == "episode_end",
+        ends_with_episode=agent.batch_end == "episode_end",
+        most_episodes=world.most_episodes(world.steps_until_learning(agent)),
+        trace_decay=agent.trace_decay,
+        clip=agent.clip,
+    )
 
 
 def agent_of(spec: RunSpec) -> PPOAgent:
-    """A run's agent."""
     assert isinstance(spec.agent, PPOAgent), "the engine refuses other agents"
     return spec.agent
 
 
-def sizes_of(spec: RunSpec) -> AgentSizes:
-    """Sizes of a run's observations and actions."""
-    task = timed_task_of(spec).task
-    return AgentSizes(task.observation_size, task.action_size)
-
-
 def initial_state(spec: RunSpec) -> State:
-    """The state that a run begins with."""
     keep_compiled_programs()
     agent = agent_of(spec)
     at_start = PPOAgent(noise_std=agent.noise_std, initial_weights=agent.initial_weights)  # all that weights depend on
-    return _initial_state(at_start, spec.seed, sizes_of(spec)).copy()
+    return _initial_state(at_start, spec.seed, layout.sizes_of(spec)).copy()
 
 
 def agent_state_of(state: State, spec: RunSpec) -> PPOState:
-    """The agent's state, from that of the kernel."""
-    weights, means, squares = (_parameters(networks_of(state, kept), sizes_of(spec)) for kept in range(3))
+    weights, means, squares = (_parameters(networks_of(state, kept), layout.sizes_of(spec)) for kept in range(3))
     # The kernel keeps beta_2 to the power of the steps taken. In the end that stays at the smallest numbers, after some
     # 700,000 steps, when further ones do not matter.
-    taken = round(np.log(float(position_of(state)["square_decay"])) / np.log(SQUARE_DECAY))
+    taken = round(np.log(float(layout.position_of(state)["square_decay"])) / np.log(SQUARE_DECAY))
     return PPOState(weights, AdamState(jnp.asarray(taken, jnp.int32), means, squares))
 
 
 def initial_state_of(psi: PPOState) -> State:
     """The kernel's state of a run before its first step, from the agent's."""
-    state = blank_state(STATE_WORDS)
+    state = layout.blank_state(STATE_WORDS)
     policy, value = networks_of(state)
-    _fill(policy, psi.parameters.policy.network)
-    _fill(value, psi.parameters.value)
+    for kept, network in ((policy, psi.parameters.policy.network), (value, psi.parameters.value)):
+        layout.fill_layers(kept, network, range(len(network[0].weight)), range(len(network[-1].bias)), -1)
     log_std = np.asarray(psi.parameters.policy.log_std)
     policy["log_std"][: len(log_std)] = log_std
     return state
@@ -182,31 +152,14 @@ def initial_state_of(psi: PPOState) -> State:
 @lru_cache(maxsize=256)
 def _initial_state(agent: PPOAgent, seed: int, sizes: AgentSizes) -> State:
     """Kept, since the runs of a study have seeds in common, and drawing one takes 2 ms in which the card waits."""
-    with jax.default_device(jax.local_devices(backend="cpu")[0]):
-        return initial_state_of(jax.device_get(initial_agent_state(agent, seed_key(seed), *sizes)))
+    return initial_state_of(layout.initial_agent(agent, seed, sizes))
 
 
-def _fill(kept: dict[str, NDArray[np.float32]], network: Network) -> None:
-    first, second, last = ((np.asarray(layer.weight), np.asarray(layer.bias)) for layer in network)
-    kept["first"][: len(first[0])], kept["first"][-1] = first
-    kept["second"][:], kept["second_bias"][:] = second
-    outputs = len(last[1])
-    kept["last"][:, :outputs], kept["last_bias"][:outputs] = last
-
-
-def _parameters(networks: Sequence[dict[str, NDArray[np.float32]]], sizes: AgentSizes) -> Parameters:
+def _parameters(networks: Sequence[KeptNetwork], sizes: AgentSizes) -> Parameters:
     policy, value = networks
-    log_std = jnp.asarray(policy["log_std"][: sizes.actions])
-    return Parameters(GaussianPolicy(_network(policy, *sizes), log_std), _network(value, sizes.observations, 1))
-
-
-def _network(kept: dict[str, NDArray[np.float32]], inputs: int, outputs: int) -> Network:
-    layers = (
-        (kept["first"][:inputs], kept["first"][-1]),
-        (kept["second"], kept["second_bias"]),
-        (kept["last"][:, :outputs], kept["last_bias"][:outputs]),
-    )
-    return tuple(Layer(jnp.asarray(weight), jnp.asarray(bias)) for weight, bias in layers)
+    inputs, log_std = range(sizes.observations), jnp.asarray(policy["log_std"][: sizes.actions])
+    mean = layout.layers_of(policy, inputs, range(sizes.actions), -1)
+    return Parameters(GaussianPolicy(mean, log_std), layout.layers_of(value, inputs, range(1), -1))
 
 
 def scratch_words(most_rows: int) -> int:
@@ -220,12 +173,12 @@ def most_rows(runs: NDArray[Any]) -> int:
     return rows + -rows % 8
 
 
-def networks_of(state: NDArray[np.float32], kept: int = 0) -> tuple[dict[str, NDArray[np.float32]], ...]:
+def networks_of(state: NDArray[np.float32], kept: int = 0) -> tuple[KeptNetwork, ...]:
     """Policy and value in a run's state by name, views; their weights, means (kept = 1) or squares (2)."""
     return tuple(_network_at(state, POSITION_WORDS + (2 * kept + index) * NUMBERS) for index in range(2))
 
 
-def _network_at(state: NDArray[np.float32], begin: int) -> dict[str, NDArray[np.float32]]:
+def _network_at(state: NDArray[np.float32], begin: int) -> KeptNetwork:
     found = {}
     for name, shape in NETWORK.items():
         size = int(np.prod(shape))
@@ -235,13 +188,12 @@ def _network_at(state: NDArray[np.float32], begin: int) -> dict[str, NDArray[np.
 
 
 def expected_s(spec: RunSpec) -> float:
-    """Seconds of a whole run."""
     agent = agent_of(spec)
     step, inner = TASKS[spec.world.name].acting_s
-    acting_s = agent.batch * (step + inner * timed_task_of(spec).cycle_steps)
+    acting_s = agent.batch * (step + inner * layout.timed_task_of(spec).cycle_steps)
     size = agent.slice_sizes[1]
     learning_s = agent.epochs * ceil(agent.batch / size) * (UPDATE_S[0] + UPDATE_S[1] * size)
-    return expected_updates(spec) * (acting_s + learning_s)
+    return layout.expected_updates(spec) * (acting_s + learning_s)
 
 
 def refusal(agent: PPOAgent) -> str | None:

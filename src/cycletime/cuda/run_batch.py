@@ -18,18 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents.agent import AgentState
+from cycletime.cuda import layout
 from cycletime.cuda.device import Device, DeviceRun, RunResult, Slice, find_device
 from cycletime.cuda.kernels import kernel_digest
-from cycletime.cuda.layout import (
-    Kernel,
-    State,
-    Status,
-    checked_array,
-    env_steps_of,
-    position_of,
-    report_interval,
-    timed_task_of,
-)
+from cycletime.cuda.layout import Kernel, State, Status, checked_array, position_of
 from cycletime.cuda.ppo import PPO_KERNEL
 from cycletime.cuda.sac import SAC_KERNEL
 from cycletime.errors import NoGpuError, RunError
@@ -67,7 +59,7 @@ class CudaRunBatch(RunBatch):
         self.specs, self.most_periods = tuple(specs), most_periods
         self.slices_s = tuple(slices_s or self.kernel.slices_s)
         card = {**memory.about, "device": memory.name, "kernel": kernel_digest(self.kernel.source)[:12]}
-        self.env_infos = tuple(closed_form_info(spec, card, report_interval(spec)) for spec in self.specs)
+        self.env_infos = tuple(closed_form_info(spec, card, layout.report_interval(spec)) for spec in self.specs)
         self.records = [self.kernel.describe_run(spec) for spec in self.specs]
         self.expected_s = [self.kernel.expected_s(spec) for spec in self.specs]
         self.dropped: set[int] = set()
@@ -135,8 +127,7 @@ class CudaRunBatch(RunBatch):
         return _Queue(waiting, resumed, left_s)
 
     def _left_s(self, run: int, position: Any) -> float:  # noqa: ANN401 - one record
-        """About how long a run has to be trained still."""
-        return self.expected_s[run] * max(0.0, 1 - env_steps_of(position) / self.specs[run].env_steps)
+        return self.expected_s[run] * max(0.0, 1 - layout.env_steps_of(position) / self.specs[run].env_steps)
 
     def _begin(self, queue: _Queue, time_s: float) -> list[int]:
         """Begin a slice; the runs in it, the longest first, none where none are left."""
@@ -180,7 +171,7 @@ class CudaRunBatch(RunBatch):
 
     def _most_records(self, run: int) -> int:
         """Room for the episodes of a run: of all of it, where they are few, and at least of one learning period."""
-        world = timed_task_of(self.specs[run])
+        world = layout.timed_task_of(self.specs[run])
         episodes = world.most_episodes(-(-self.specs[run].env_steps // world.cycle_steps))
         return min(self.kernel.most_records, episodes) + int(self.records[run]["most_episodes"])
 
@@ -201,7 +192,7 @@ class CudaRunBatch(RunBatch):
         metrics: dict[str, NDArray[Any]] = {name: result.reports[name] for name in self.kernel.metrics}
         snapshot = _Snapshot(self.device, result.run, self.specs[run])
         return Chunk(
-            env_steps=min(env_steps_of(position), budget),
+            env_steps=min(layout.env_steps_of(position), budget),
             agent_steps=int(position["agent_steps"]),
             episodes=episodes_of(position, result.records).up_to(budget),
             metrics={**metrics, "agent_steps": result.reports["agent_steps"].astype(np.int64)},
@@ -214,16 +205,12 @@ class CudaRunBatch(RunBatch):
 
 @dataclass(frozen=True, eq=False)
 class _Resumed:
-    """What a run begins with."""
-
     state: State
     replay: NDArray[np.float32] | None = None
 
 
 @dataclass
 class _Queue:
-    """Runs that are not finished."""
-
     waiting: list[int]
     """Those that have not entered: first what has begun before, and then the longest first."""
     resumed: dict[int, _Resumed]

@@ -7,35 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from math import ceil
+from math import ceil, prod
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents import SACAgent
-from cycletime.agents.networks import AdamState, Layer, Network
+from cycletime.agents.networks import AdamState, Network
 from cycletime.agents.sac import Critics, SACState
+from cycletime.cuda import layout
 from cycletime.cuda.kernels import SAC
-from cycletime.cuda.layout import (
-    ACTIONS,
-    INPUTS,
-    OBSERVATION,
-    POSITION_WORDS,
-    Kernel,
-    State,
-    blank_state,
-    common_fields,
-    expected_updates,
-    fill_record,
-    position_of,
-    timed_task_of,
-)
-from cycletime.training.algorithm_1 import initial_agent_state
+from cycletime.cuda.layout import ACTIONS, INPUTS, OBSERVATION, POSITION_WORDS, AgentSizes, KeptNetwork, Kernel, State
 from cycletime.training.machine import keep_compiled_programs
-from cycletime.training.random_numbers import seed_key
 from cycletime.training.spec import RunSpec
 
 UNITS, SAMPLES, WARPS, OUTPUTS = 256, 256, 8, 4
@@ -84,14 +69,15 @@ REPORT = np.dtype(
         ("unused", np.float32, 2),
     ]
 )
-_SIZES = {
-    "second": UNITS * UNITS,
-    "first": INPUTS * UNITS,
-    "second_bias": UNITS,
-    "last": UNITS * OUTPUTS,
-    "last_bias": OUTPUTS,
+_SHAPES = {
+    "second": (UNITS, UNITS),
+    "first": (INPUTS, UNITS),
+    "second_bias": (UNITS,),
+    "last": (UNITS, OUTPUTS),
+    "last_bias": (OUTPUTS,),
 }
 """The numbers of one network, in the order in which they are kept."""
+_SIZES = {name: prod(shape) for name, shape in _SHAPES.items()}
 NUMBERS = sum(_SIZES.values())
 STATE_WORDS = POSITION_WORDS + 11 * NUMBERS
 """A run's state: its position, weights of all networks, then means and squares of the three that learn."""
@@ -116,23 +102,18 @@ _MATRIX, _FIRST_MATRIX = UNITS * UNITS // 2, INPUTS * UNITS // 2
 SCRATCH_WORDS = NETWORKS * (_MATRIX + _FIRST_MATRIX) + 3 * _MATRIX + 2 * 4 * 32 * WARPS + (1 + OUTPUTS) * WARPS * UNITS
 
 
-def network_of(state: NDArray[np.float32], network: int, kept: int = 0) -> dict[str, NDArray[np.float32]]:
+def network_of(state: NDArray[np.float32], network: int, kept: int = 0) -> KeptNetwork:
     """A copy of a network's numbers in a run's state, matrices by row; weights, means (kept = 1) or squares (2)."""
     found, begin = {}, _begin(network, kept)
     for name, size in _SIZES.items():
         found[name] = state[begin : begin + size]
         begin += size
-    rows, columns = _second_order()
-    second = np.empty((UNITS, UNITS), np.float32)
-    second[rows, columns] = found["second"]
-    rows, columns = _first_order()
-    first = np.empty((INPUTS, UNITS), np.float32)
-    first[rows, columns] = found["first"]
+    second, first = (np.empty(_SHAPES[name], np.float32) for name in ("second", "first"))
+    second[_second_order()], first[_first_order()] = found["second"], found["first"]
     return {**found, "second": second, "first": first, "last": found["last"].reshape(UNITS, OUTPUTS)}
 
 
 def set_network(state: NDArray[np.float32], network: int, numbers: dict[str, NDArray[Any]], kept: int = 0) -> None:
-    """Write a network's numbers into a run's state."""
     ordered = {**numbers, "second": numbers["second"][_second_order()], "first": numbers["first"][_first_order()]}
     begin = _begin(network, kept)
     for name, size in _SIZES.items():
@@ -162,65 +143,58 @@ def _first_order() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 def describe_run(spec: RunSpec) -> NDArray[Any]:
     """A run, one record of `RUN`; where its state and replay are is not known yet."""
-    world, agent = timed_task_of(spec), agent_of(spec)
+    world, agent = layout.timed_task_of(spec), agent_of(spec)
     entropy = -float(world.task.action_size) if agent.target_entropy is None else agent.target_entropy
-    numbers = common_fields(spec, agent) | {
-        "capacity": replay_capacity(spec),
-        "period": agent.period,
-        "gradient_steps": agent.gradient_steps,
-        "warmup_steps": agent.warmup_steps,
-        "learns_from": agent.learns_from,
-        "most_episodes": world.most_episodes(agent.period),
-        "target_smoothing": agent.target_smoothing,
-        "critic_weight": agent.critic_weight,
-        "target_entropy": entropy,
-    }
-    return fill_record(RUN, numbers)
+    names = ("period", "gradient_steps", "warmup_steps", "learns_from", "target_smoothing", "critic_weight")
+    return layout.describe(
+        RUN,
+        spec,
+        agent,
+        capacity=replay_capacity(spec),
+        most_episodes=world.most_episodes(agent.period),
+        target_entropy=entropy,
+        **{name: getattr(agent, name) for name in names},
+    )
 
 
 def agent_of(spec: RunSpec) -> SACAgent:
-    """A run's agent."""
     assert isinstance(spec.agent, SACAgent), "others are for another kernel"
     return spec.agent
 
 
 def replay_capacity(spec: RunSpec) -> int:
     """The rows of a run's replay: no more than it can fill, with its last learning period."""
-    world, agent = timed_task_of(spec), agent_of(spec)
+    world, agent = layout.timed_task_of(spec), agent_of(spec)
     # Episodes end with a short cycle where their length is no multiple of it, so that there are a few steps more.
     full_cycles = ceil(spec.env_steps / world.cycle_steps)
     return min(agent.replay_capacity, full_cycles + world.most_episodes(full_cycles) + agent.period)
 
 
 def initial_state(spec: RunSpec) -> State:
-    """The state that a run begins with."""
     keep_compiled_programs()
-    task = timed_task_of(spec).task
-    return _initial_state(task.observation_size, task.action_size, spec.seed).copy()
+    return _initial_state(layout.sizes_of(spec), spec.seed).copy()
 
 
 def initial_state_of(psi: SACState) -> State:
     """The kernel's state of a run before its first step, from the agent's."""
-    state = blank_state(STATE_WORDS)
+    state = layout.blank_state(STATE_WORDS)
     sizes = len(psi.policy[0].weight), len(psi.policy[-1].bias) // 2
     set_network(state, POLICY, _numbers(psi.policy, *_policy_places(*sizes)))
     for index, (critic, target) in enumerate(zip(psi.critics, psi.targets, strict=True)):
         set_network(state, CRITIC + index, _numbers(critic, *_critic_places(*sizes)))
         set_network(state, TARGET + index, _numbers(target, *_critic_places(*sizes)))
-    position_of(state)["temperature"][0] = float(psi.temperature)
+    layout.position_of(state)["temperature"][0] = float(psi.temperature)
     return state
 
 
 def agent_state_of(state: State, spec: RunSpec) -> SACState:
-    """The agent's state, from that of the kernel."""
-    task = timed_task_of(spec).task
-    sizes = task.observation_size, task.action_size
-    position = position_of(state)
+    sizes, position = layout.sizes_of(spec), layout.position_of(state)
     taken = jnp.asarray(int(position["updates"]), jnp.int32)
-    policies = [_network(network_of(state, POLICY, kept), *_policy_places(*sizes)) for kept in range(3)]
+    policies = [layout.layers_of(network_of(state, POLICY, kept), *_policy_places(*sizes), ONE) for kept in range(3)]
 
     def pair(first: int, kept: int = 0) -> Critics:
-        return Critics(*(_network(network_of(state, first + i, kept), *_critic_places(*sizes)) for i in range(2)))
+        places = _critic_places(*sizes)
+        return Critics(*(layout.layers_of(network_of(state, first + i, kept), *places, ONE) for i in range(2)))
 
     critics, targets = [pair(CRITIC, kept) for kept in range(3)], pair(TARGET)
     temperature = [jnp.asarray(each) for each in position["temperature"]]
@@ -237,34 +211,15 @@ def agent_state_of(state: State, spec: RunSpec) -> SACState:
 
 
 @lru_cache(maxsize=64)
-def _initial_state(observation_size: int, action_size: int, seed: int) -> State:
-    with jax.default_device(jax.local_devices(backend="cpu")[0]):
-        agent_state = initial_agent_state(SACAgent(), seed_key(seed), observation_size, action_size)
-        return initial_state_of(jax.device_get(agent_state))
+def _initial_state(sizes: AgentSizes, seed: int) -> State:
+    return initial_state_of(layout.initial_agent(SACAgent(), seed, sizes))
 
 
-def _numbers(network: Network, inputs: Sequence[int], outputs: Sequence[int]) -> dict[str, NDArray[np.float32]]:
+def _numbers(network: Network, inputs: Sequence[int], outputs: Sequence[int]) -> KeptNetwork:
     """A network with its inputs and outputs at the places that the kernel has for them."""
-    first, second, last = ((np.asarray(layer.weight), np.asarray(layer.bias)) for layer in network)
-    kept = {
-        "first": np.zeros((INPUTS, UNITS), np.float32),
-        "second": second[0],
-        "second_bias": second[1],
-        "last": np.zeros((UNITS, OUTPUTS), np.float32),
-        "last_bias": np.zeros(OUTPUTS, np.float32),
-    }
-    kept["first"][list(inputs)], kept["first"][ONE] = first
-    kept["last"][:, list(outputs)], kept["last_bias"][list(outputs)] = last
+    kept = {name: np.zeros(shape, np.float32) for name, shape in _SHAPES.items()}
+    layout.fill_layers(kept, network, inputs, outputs, ONE)
     return kept
-
-
-def _network(kept: dict[str, NDArray[np.float32]], inputs: Sequence[int], outputs: Sequence[int]) -> Network:
-    layers = (
-        (kept["first"][list(inputs)], kept["first"][ONE]),
-        (kept["second"], kept["second_bias"]),
-        (kept["last"][:, list(outputs)], kept["last_bias"][list(outputs)]),
-    )
-    return tuple(Layer(jnp.asarray(weight), jnp.asarray(bias)) for weight, bias in layers)
 
 
 def _policy_places(observations: int, actions: int) -> tuple[list[int], list[int]]:
@@ -285,9 +240,8 @@ def refusal(agent: SACAgent) -> str | None:
 
 
 def expected_s(spec: RunSpec) -> float:
-    """Seconds of a whole run."""
     agent = agent_of(spec)
-    return expected_updates(spec) * (agent.gradient_steps * UPDATE_S + agent.period * ACTING_S)
+    return layout.expected_updates(spec) * (agent.gradient_steps * UPDATE_S + agent.period * ACTING_S)
 
 
 SAC_KERNEL = Kernel(

@@ -96,14 +96,12 @@ and gradients are sums of products of several of them."""
 
 
 def run_of(task: str, dt: str, seed: int = 1, **agent: object) -> RunSpec:
-    """A run on the kernel, whose policy acts from the first step on."""
     given = SACAgent(**{"warmup_steps": 0, **agent})  # type: ignore[arg-type]
     engine = EngineSpec("cuda", "gpu")
     return RunSpec(world=ClosedFormWorld(task), agent=given, dt=dt, env_steps=10**6, seed=seed, engine=engine)
 
 
 def checks(device: Device) -> Iterator[Check]:
-    """Check SAC's kernel on a device, one thing after the other."""
     for task, dt in (("reacher", "16ms"), ("double-pendulum", "4ms"), ("acrobot", "20ms")):
         spec = run_of(task, dt)
         run = begin(device, spec)
@@ -114,7 +112,6 @@ def checks(device: Device) -> Iterator[Check]:
 
 
 def begin(device: Device, spec: RunSpec) -> DeviceRun:
-    """A run before its first step."""
     return device.place(describe_run(spec), initial_state(spec))
 
 

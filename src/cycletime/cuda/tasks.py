@@ -18,8 +18,6 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class KernelTask:
-    """What a file of the kernel makes of a task in closed form."""
-
     begin: Callable[[Words], tuple[float, ...]]
     """What `ClosedFormTask.start` is given for an episode of four random words."""
     as_seen: Callable[[Numbers, Any], Any]

@@ -9,25 +9,21 @@ fail, and both directions are corrected.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isnan, nan
+from math import isnan
 from typing import Any, Literal, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
 
 from cycletime.experiments.outcome import NotRunError, Results
 from cycletime.statistics import Contrast, Estimate, holm_corrected
-from cycletime.statistics.means import NO_INTERVAL, mean, percent
 
 CONFIDENCE = 0.95
 TAIL = (1 - CONFIDENCE) / 2
 """How improbable data must be, on either side."""
 Verdict: TypeAlias = Literal["confirmed", "refuted", "not decided", "not run"]
-PerRun: TypeAlias = NDArray[np.float64]
-"""A number for each run; one that diverged is NaN."""
-ContrastTerms: TypeAlias = list[tuple[float, PerRun]]
+BySeed: TypeAlias = Mapping[int, float]
+"""A number for each run by its seed, so that runs with equal seeds are compared in pairs; one that diverged is NaN."""
+ContrastTerms: TypeAlias = list[tuple[float, BySeed]]
 """A contrast: means over runs, each with its weight, that are added up."""
 
 
@@ -71,35 +67,27 @@ def within(name: str, bound: float, terms: ContrastTerms) -> list[Condition]:
     return [above(name, -bound, terms), below(name, bound, terms)]
 
 
-def mean_of(runs: PerRun) -> ContrastTerms:
+def mean_of(runs: BySeed) -> ContrastTerms:
     """The contrast that is a mean."""
     return [(1.0, runs)]
 
 
-def difference(runs: PerRun, *others: PerRun) -> ContrastTerms:
+def difference(runs: BySeed, *others: BySeed) -> ContrastTerms:
     """The contrast of a mean with that of others, or with the mean of several such."""
     return [(1.0, runs), *((-1.0 / len(others), each) for each in others)]
 
 
-def mean_difference(pairs: Sequence[tuple[PerRun, PerRun]]) -> ContrastTerms:
+def mean_difference(pairs: Sequence[tuple[BySeed, BySeed]]) -> ContrastTerms:
     """The contrast that is the mean of several differences."""
     return [(weight / len(pairs), runs) for pair in pairs for weight, runs in zip((1.0, -1.0), pair, strict=True)]
 
 
 def _condition(name: str, bound: float, terms: ContrastTerms, *, is_above: bool) -> Condition:
-    """By Welch's t, as `cycletime.statistics.compare`; runs that diverged are left out and counted."""
-    kept = [(weight, runs[np.isfinite(runs)]) for weight, runs in terms]
-    n = tuple(len(runs) for _, runs in kept)
-    astray = sum(len(runs) for _, runs in terms) - sum(n)
-    if min(n) < 2:
-        value = sum(weight * float(mean(runs)) for weight, runs in kept) if min(n) else nan
-        return Condition(name, Estimate(value, None, None, NO_INTERVAL, n, astray), bound, is_above, 1.0, 1.0)
-    found = Contrast.of(kept)
-    half = found.half_width(CONFIDENCE)
-    interval = f"{percent(CONFIDENCE)} {'Welch ' if len(n) > 1 else ''}t"
-    estimate = Estimate(found.value, found.value - half, found.value + half, interval, n, astray)
+    """As `cycletime.statistics.compare`: in pairs where seeds are equal; what diverged is left out and counted."""
+    found = Contrast.of(terms)
     inside = (found.value - bound) * (1 if is_above else -1)
-    return Condition(name, estimate, bound, is_above, found.tail(inside), found.tail(-inside))
+    tails = found.tail(inside), found.tail(-inside)
+    return Condition(name, found.estimate(CONFIDENCE), bound, is_above, *tails)
 
 
 def verdict_of(conditions: Sequence[Condition], may_fail: int = 0) -> Verdict:
@@ -123,6 +111,13 @@ class OtherSetting:
     where: str
     parts: tuple[ConditionGroup, ...]
     may_fail: int = 0
+    is_claimed: bool = False
+    """Whether the paper says it of this setting: else a claim that does not hold here is not refuted by it."""
+
+    def word(self, verdict: Verdict | None) -> str | None:
+        """What is said of the claim in this setting."""
+        carried = {"confirmed": "carries over", "refuted": "does not carry over"}
+        return verdict if self.is_claimed or verdict is None else carried.get(verdict, verdict)
 
 
 @dataclass(frozen=True)
@@ -215,8 +210,13 @@ def claim_as_json(claim: Claim, data: Results) -> dict[str, Any]:
         "figure": claim.figure,
         "criterion": claim.criterion,
         "refuted_by": claim.refuted_by,
-        "elsewhere": [{"where": each.where, **judge(data, each).as_json()} for each in claim.elsewhere],
+        "elsewhere": [_elsewhere_as_json(each, judge(data, each)) for each in claim.elsewhere],
     }
+
+
+def _elsewhere_as_json(setting: OtherSetting, found: JudgedClaim) -> dict[str, Any]:
+    words = {"verdict": setting.word(found.verdict), "with_plain_mean": setting.word(found.with_plain_mean)}
+    return {"where": setting.where, **found.as_json(), **words}
 
 
 def _condition_as_json(condition: Condition) -> dict[str, Any]:

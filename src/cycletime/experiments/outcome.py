@@ -73,9 +73,20 @@ class OutcomeCell:
         return Duration(self.labels["dt"])
 
     @property
+    def seed_scores(self) -> dict[int, float]:
+        return dict(zip(self.seeds, self.scores.tolist(), strict=True))
+
+    @property
+    def seed_finals(self) -> dict[int, float]:
+        return dict(zip(self.seeds, self.final.tolist(), strict=True))
+
+    @property
     def final(self) -> NDArray[np.float64]:
         """[runs] the mean return over the last tenth of learning."""
         return self.part(1 - FINAL_SHARE, 1.0)
+
+    def seed_part(self, begin: float, end: float) -> dict[int, float]:
+        return dict(zip(self.seeds, self.part(begin, end).tolist(), strict=True))
 
     def part(self, begin: float, end: float) -> NDArray[np.float64]:
         """[runs] the mean return over a part of learning, given as shares of it."""
@@ -227,18 +238,16 @@ def _winner(sweep: Outcome, dt: Duration, worst: float) -> Winner:
     scored = [cell for cell in sweep.where(dt=dt) if np.isfinite(cell.scores).any()]
     if not scored:
         raise InputError(f"At {dt} every run of {sweep.name} diverged: there is no winner.")
-    counted = {cell: np.where(np.isfinite(cell.scores), cell.scores, worst) for cell in scored}
-    best, *others = sorted(scored, key=lambda cell: -float(counted[cell].mean()))
+    counted = {cell: replace(cell, scores=np.where(np.isfinite(cell.scores), cell.scores, worst)) for cell in scored}
+    best, *others = sorted(scored, key=lambda cell: -float(counted[cell].scores.mean()))
     close = tuple(cell for cell in others if _is_as_good(counted[cell], counted[best]))
     return Winner(dt, best, mean_and_error(best.scores, failed="exclude"), close)
 
 
-def _is_as_good(scores: NDArray[np.float64], best: NDArray[np.float64]) -> bool:
+def _is_as_good(cell: OutcomeCell, best: OutcomeCell) -> bool:
     """Whether runs are behind by less than the standard error of the difference, which a single run does not tell."""
-    if min(len(scores), len(best)) < 2:
-        return False
-    behind = Contrast.of([(1.0, best), (-1.0, scores)])
-    return behind.value < behind.error
+    behind = Contrast.of([(1.0, best.seed_scores), (-1.0, cell.seed_scores)])
+    return behind.error is not None and behind.value < behind.error
 
 
 def mean_score(cell: OutcomeCell) -> Estimate | None:

@@ -137,7 +137,7 @@ def _outcome_cell(cell: Cell, runs: Sequence[RunScore], bins: int | None) -> Out
     curves = np.stack([run.means for run in runs if run.means is not None])
     return OutcomeCell(
         labels={**cell.labels, "dt": float(cell.dt)},
-        values=scalar_settings(cell.agent),
+        values=scalar_settings(cell.run(0).own_agent),
         seeds=tuple(run.spec.seed for run in runs),
         scores=score_array(runs),
         plain=score_array(runs, "episodes"),

@@ -16,14 +16,20 @@ from cycletime.libraries.names import ALIASES, DISPLAY_NAMES, LIBRARIES, RATES
 from cycletime.libraries.off_policy import OffPolicyTable
 from cycletime.libraries.on_policy import OnPolicyTable
 from cycletime.libraries.parameters import ParamName, RateTable, SettingsReader, flatten_settings, setting_prefixes
-from cycletime.rules.hyperparameters import Hyperparameters
+from cycletime.libraries.time_keys import (
+    canonical_names,
+    carry_time_keys,
+    means_time,
+    stated_cycle_time,
+    table_names,
+)
+from cycletime.rules.hyperparameters import Hyperparameters, LibrarySource, LibraryValues
 from cycletime.rules.laws import Number
-from cycletime.rules.library_source import LibrarySource, LibraryValues
 from cycletime.rules.ppo import A2C, PPO
 from cycletime.rules.quantities import check_count
 from cycletime.rules.sac import OffPolicy
 
-__all__ = ["LIBRARIES", "LibraryValues", "export_values", "read_settings"]
+__all__ = ["LIBRARIES", "LibraryValues", "export_values", "given_cycle_time", "read_settings"]
 
 H = TypeVar("H", bound=Hyperparameters)
 
@@ -51,14 +57,37 @@ def export_values(
         first_read = read_settings(type(values), source.library, source.dt, source.n_envs, source.values)
         at_first = _settings_for(first_read, words, rates, source.n_envs, {})[0]
         said = _merge_source(source, said, at_first, together)
-        notes += _notes_on_uncarried(values, source, said, together)
+        known = table_names(words, rates)
+        if values.dt != source.dt:
+            moved = together if any(said.get(each) != source.values.get(each) for each in together) else ()
+            left = [each for each in said if each not in moved and said[each] == source.values.get(each)]
+            changes = carry_time_keys(name, said, values.dt / source.dt, left)
+            said |= changes.carried
+            notes += changes.notes
+        unknown = tuple(each for each in source.values if each not in known and not means_time(name, each))
+        return LibraryValues(name, _spelled(source, said, known), tuple(notes), not differences, unknown)
     return LibraryValues(name, said, tuple(notes), exact=not differences)
+
+
+def _spelled(source: LibrarySource, said: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """Settings by the names that they were given by; those that are new begin as the others do."""
+    prefixes = {old.removesuffix(new) for new, old in source.spelling.items() if new in known and old.endswith(new)}
+    usual = prefixes.pop() if len(prefixes) == 1 else ""
+    return {
+        source.spelling.get(name, usual + name if name in known and name not in source.values else name): value
+        for name, value in said.items()
+    }
 
 
 def read_settings(cls: type[H], library: str, dt: DurationLike, n_envs: int | None, values: Mapping[str, object]) -> H:
     """Hyper-parameters from a library's words."""
     name, words = _find_table(library, cls.algorithm)
-    given = SettingsReader(name, flatten_settings(values))
+    rates = RATES[name][cls.algorithm]
+    flat = flatten_settings(values)
+    canonical = canonical_names(name, flat, table_names(words, rates))
+    given = SettingsReader(name, {canonical[each]: value for each, value in flat.items()})
+    if (stated := stated_cycle_time(name, given.values)) and stated[0] != Duration(dt):
+        raise InputError(f"{name}'s {stated[1]} is a cycle time of {stated[0]}, and {Duration(dt)} is given: give one.")
     n_envs = _read_n_envs(given, words.n_envs, n_envs)
     fields: dict[str, Any]
     defaults: dict[str, Number] = {}
@@ -68,11 +97,15 @@ def read_settings(cls: type[H], library: str, dt: DurationLike, n_envs: int | No
     else:
         decays = {"discount": given.number(words.discount), "trace_decay": given.number(words.trace_decay)}
         fields = {**words.read_sizes(given, n_envs), **decays}
-    rates = RATES[name][cls.algorithm]
+        usual = {"discount": words.discount.default, "trace_decay": words.trace_decay.default}
+        defaults = {name: value for name, value in usual.items() if value is not None}
     said_rates, default_rates = rates.read(given)
     fields |= said_rates
     given.refuse_slips()
-    whole = rates.whole(flatten_settings(values, setting_prefixes(given.known)))
+    spelling = {new: old for old, new in canonical.items() if means_time(name, new) or new in given.known}
+    branches = setting_prefixes(given.known) | setting_prefixes(spelling.values())
+    parts = flatten_settings(values, branches)
+    whole = rates.whole({canonical.get(each, each): value for each, value in parts.items()})
     source = LibrarySource(
         name,
         Duration(dt),
@@ -82,8 +115,18 @@ def read_settings(cls: type[H], library: str, dt: DurationLike, n_envs: int | No
         unreadable=given.unreadable,
         left_alone=given.left_alone,
         notes=tuple(given.notes),
+        spelling={new: old for new, old in spelling.items() if new != old},
     )
     return cls(dt=dt, **fields, defaults=defaults | default_rates, library_source=source)
+
+
+def given_cycle_time(library: str, values: Mapping[str, object]) -> Duration | None:
+    """The cycle time that a library's settings say, if they do."""
+    name = _library_name(library)
+    flat = flatten_settings(values)
+    canonical = canonical_names(name, flat, ())
+    stated = stated_cycle_time(name, {canonical[each]: value for each, value in flat.items()})
+    return stated[0] if stated else None
 
 
 def _settings_for(
@@ -123,25 +166,13 @@ def _merge_nested(before: object, now: object) -> object:
     return {**before, **now} if isinstance(before, Mapping) and isinstance(now, Mapping) else now
 
 
-def _notes_on_uncarried(
-    values: Hyperparameters, source: LibrarySource, said: Mapping[str, Any], together: Collection[str]
-) -> list[str]:
-    if values.dt == source.dt:
-        return []
-    carried = together if any(said.get(name) != source.values.get(name) for name in together) else ()
-    counted = LIBRARIES[source.library].counted_in_steps
-    counts = {name: said[name] for name in counted if name in said and name not in carried}
-    listed = [
-        f"{name} {value:.12g}"
-        for name, value in counts.items()
-        if isinstance(value, int | float) and value > 0 and value == source.values.get(name)
-    ]
-    return [f"Counted in agent steps, but left alone: {', '.join(listed)}."] if listed else []
+def _library_name(library: str) -> str:
+    name = library.lower().replace("_", "-").replace(" ", "-")
+    return ALIASES.get(name, name)
 
 
 def _find_table(library: str, algorithm: str) -> tuple[str, OnPolicyTable | OffPolicyTable]:
-    name = library.lower().replace("_", "-").replace(" ", "-")
-    name = ALIASES.get(name, name)
+    name = _library_name(library)
     if name not in LIBRARIES:
         near = did_you_mean(name, [*LIBRARIES, *ALIASES])
         raise InputError(f"Unknown library {library!r}: choose one of {', '.join(LIBRARIES)}{near}")

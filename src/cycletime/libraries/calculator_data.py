@@ -23,6 +23,7 @@ from cycletime.rules.quantities import (
     steps_in_seconds,
     updates_in_seconds,
 )
+from cycletime.rules.rule import HORIZON_FIELDS
 
 SECONDS_FORMULAS: Mapping[SecondsFormula, str] = {
     steps_in_seconds: "x * dt",
@@ -60,7 +61,10 @@ def _algorithm(kind: type[Hyperparameters]) -> dict[str, Any]:
         "whose_baseline": _SB3S if kind.algorithm == "a2c" else _PAPERS,
         "has_action_size": any(each.name == "action_size" for each in fields(kind)),
         "rules": {name: {field: law.formula for field, law in rule.laws.items()} for name, rule in kind.rules.items()},
-        "default_rule": kind.default_rule,
+        "recommended": {
+            **{state: advice._asdict() for state, advice in kind.recommended._asdict().items()},
+            "defaults": {field: value for field, value in baseline.stated().items() if field in HORIZON_FIELDS},
+        },
         "rules_of": kind.rules_of,
         "parts": {name: _part(kind, name) for name in kind.parts},
     }

@@ -110,8 +110,6 @@ class Library:
     tqc: OffPolicyTable | None = None
     td3: OffPolicyTable | None = None
     ddpg: OffPolicyTable | None = None
-    counted_in_steps: tuple[str, ...] = ()
-    """Settings that count agent steps, and that stay as they are unless a part is asked to carry them."""
 
     def of(self, algorithm: str) -> OnPolicyTable | OffPolicyTable | None:
         """The words for one algorithm, if there are any."""
@@ -150,6 +148,7 @@ _STABLE_BASELINES3 = Library(
         trace_decay=_LAMBDA,
         smallest_minibatch=2,
         takes_more_than_the_batch=True,
+        tail="{library}'s last mini-batch of each epoch has {left} samples instead of {m}{instead}.",
     ),
     sac=_SB3_WITH_ENTROPY,
     a2c=Sized(
@@ -162,7 +161,6 @@ _STABLE_BASELINES3 = Library(
     tqc=_SB3_WITH_ENTROPY,
     td3=_SB3_WITH_REPLAY,
     ddpg=_SB3_WITH_REPLAY,
-    counted_in_steps=("sde_sample_freq", "n_steps", "frame_stack", "buffer_size", "learning_starts", "train_freq"),
 )
 _SBX = replace(_STABLE_BASELINES3, a2c=None)
 

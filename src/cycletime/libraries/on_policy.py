@@ -16,7 +16,7 @@ from cycletime.errors import InputError
 from cycletime.libraries.parameters import ParamName, SettingsReader
 from cycletime.rules.laws import nearest_whole
 from cycletime.rules.ppo import A2C, PPO
-from cycletime.rules.quantities import check_count
+from cycletime.rules.quantities import check_count, format_seconds
 
 _KEEPS_THE_COUNT = 0.05
 """A tuned number of mini-batches is worth a change of the batch by this fraction."""
@@ -70,7 +70,7 @@ class Sized:
     buffer: str | None = None
     """A further setting that must hold the whole batch, or the library loses the rest silently."""
     tail: str = ""
-    """What happens to the samples that fill no mini-batch, where that is not one short mini-batch."""
+    """What happens to the samples that fill no mini-batch, with {library}, {left}, {m} and {instead} filled in."""
 
     def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
         _refuse_layout(layout)
@@ -87,7 +87,14 @@ class Sized:
             sizes[self.minibatch.name] = minibatch
         if self.buffer:
             sizes[self.buffer] = batch
-        return sizes, [self.tail] if self.tail and batch % minibatch else []
+        return sizes, [self._tail(batch, minibatch, unit, n_envs)] if self.tail and batch % minibatch else []
+
+    def _tail(self, batch: int, minibatch: int, unit: int, n_envs: int) -> str:
+        both = lcm(minibatch, unit)
+        near = both * nearest_whole(Fraction(batch, both))
+        size = near // n_envs if self.size_is_per_env else near
+        instead = f"; {self.size.name} {size} would divide" if abs(near / batch - 1) <= _KEEPS_THE_COUNT else ""
+        return self.tail.format(library="{library}", left=batch % minibatch, m=minibatch, instead=instead)
 
     def read_sizes(self, given: SettingsReader, n_envs: int) -> dict[str, int]:
         batch = given.count(self.size) * (n_envs if self.size_is_per_env else 1)
@@ -169,7 +176,10 @@ class Brax:
             )
         # From b and not from m, whose rounding would count {count} times.
         unroll = nearest_whole(Fraction(values.batch, trajectories * count))
-        notes = [f"{{library}} cuts its advantages at the end of each unroll: after {unroll} agent steps."]
+        notes = [
+            f"{{library}} cuts its advantages at the end of each unroll: after {unroll} agent steps, "
+            f"{format_seconds(unroll * float(values.dt))}."
+        ]
         return {self.unroll.name: unroll, self.trajectories.name: trajectories, self.count.name: count}, notes
 
     def read_sizes(self, given: SettingsReader, n_envs: int) -> dict[str, int]:

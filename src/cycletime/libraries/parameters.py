@@ -91,9 +91,14 @@ class SettingsReader:
                 )
 
 
+_SECTIONS = ("", "agent", "algo", "algorithm", "config", "params", "params.config", "policy", "ppo", "runner", "sac")
+"""What a name may begin with, in some file or version, and still mean the setting itself."""
+
+
 def _is_slip(given: str, known: str) -> bool:
     """Whether a name lacks its section, or is a typo of another."""
-    return given == known.rpartition(".")[2] or _one_slip_apart(given, known)
+    head, _, last = given.rpartition(".")
+    return (last == known.rpartition(".")[2] and head in _SECTIONS) or _one_slip_apart(given, known)
 
 
 def _one_slip_apart(one: str, other: str) -> bool:

@@ -30,14 +30,13 @@ from cycletime.training.policy_file import SavedPolicy
 from cycletime.training.spec import refuse_longer_than
 from cycletime.training.worlds import ActionBounds, ClosedFormWorld, GymnasiumEnv, World, make_env, observation_size
 
+MOST_EPISODES = 10_000_000
 MOST_TOGETHER = 1024
 """Episodes that one program plays side by side."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """What is to be played."""
-
     policy: SavedPolicy
     world: World
     dt: Duration
@@ -51,6 +50,8 @@ class Evaluation:
 
     def __post_init__(self) -> None:
         check_counts(self, "episodes")
+        if self.episodes > MOST_EPISODES:
+            raise InputError(f"episodes is {self.episodes}: at most {MOST_EPISODES:,} are played.")
         check_counts(self, "seed", least=0)
 
     def play(self) -> EvaluatedEpisodes:
@@ -119,8 +120,6 @@ class Evaluation:
 
 @dataclass(frozen=True, eq=False)
 class EvaluatedEpisodes:
-    """Episodes in turn."""
-
     returns: NDArray[np.float64]
     agent_steps: NDArray[np.int64]
     terminated: NDArray[np.bool_]
@@ -139,8 +138,6 @@ class _EpisodePosition(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _EpisodeProgram:
-    """One episode of a task in closed form, as a program."""
-
     task: ClosedFormTask
     cycle_steps: int
     late_steps: int
@@ -150,7 +147,6 @@ class _EpisodeProgram:
     def play(
         self, weights: Mapping[str, Any], numbers: jax.Array, key: jax.Array
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """The return, the agent steps, and whether the task ended it."""
         network = replace(self.network, layers=weights["layers"], log_std=weights["log_std"])
 
         def act(place: _EpisodePosition) -> jax.Array:

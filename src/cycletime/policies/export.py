@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -47,7 +48,9 @@ def onnx_model(policy: SavedPolicy) -> Any:  # noqa: ANN401 - onnx.ModelProto, o
     )
     opset = [onnx.helper.make_opsetid("", OPSET)]
     model = onnx.helper.make_model(made, producer_name="cycletime", opset_imports=opset, ir_version=IR_VERSION)
-    onnx.helper.set_model_props(model, {name: str(value) for name, value in policy.description().items()})
+    about = {name: str(value) for name, value in policy.description().items()}
+    onnx.helper.set_model_props(model, about)
+    onnx.helper.set_model_props(model, {**about, "sha256": sha256(model.SerializeToString()).hexdigest()})
     onnx.checker.check_model(model, full_check=True)
     return model
 
@@ -177,7 +180,6 @@ def export_numpy(policy: SavedPolicy, folder: Path) -> float:
 
 
 def export_onnx(policy: SavedPolicy, path: Path) -> float:
-    """Write an ONNX file; the worst difference from the JAX policy."""
     policy.in_numpy()  # a graph cannot refuse what is not finite
     model = onnx_model(policy)
     worst = check_against_jax(policy, lambda observations: onnx_actions(model, observations), "The ONNX policy")

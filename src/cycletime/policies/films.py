@@ -38,7 +38,6 @@ FilmWriter: TypeAlias = Callable[[Path, Iterable[CycleStart], Fraction], None]
 
 
 def film_writer(path: Path) -> FilmWriter:
-    """What writes such a film, by the file's ending."""
     writers: dict[str, tuple[FilmWriter, str]] = {
         ".gif": (write_gif, "PIL.Image"),
         ".mp4": (write_mp4, "imageio_ffmpeg"),
@@ -53,7 +52,6 @@ def film_writer(path: Path) -> FilmWriter:
 
 
 def write_gif(path: Path, moments: Iterable[CycleStart], cycle_s: Fraction) -> None:
-    """Write a GIF that repeats for ever."""
     pillow = _import("PIL.Image")
 
     def images() -> Iterator[Any]:
@@ -74,7 +72,6 @@ def write_gif(path: Path, moments: Iterable[CycleStart], cycle_s: Fraction) -> N
 
 
 def write_mp4(path: Path, moments: Iterable[CycleStart], cycle_s: Fraction) -> None:
-    """Write an H.264 film."""
     stride = ceil(_SHORTEST_FRAME_S / cycle_s)
     repeats = ceil(stride * cycle_s / _LONGEST_FRAME_S)
     pictures = (_in_blocks(frame) for frame, _ in film_shots(moments, stride))

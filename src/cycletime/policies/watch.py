@@ -31,8 +31,6 @@ Act: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
 
 @dataclass(frozen=True)
 class WatchedEpisode:
-    """An episode that was watched."""
-
     number: int
     total_reward: float
     agent_steps: int
@@ -42,8 +40,6 @@ class WatchedEpisode:
 
 @dataclass(frozen=True, kw_only=True)
 class Playback:
-    """What is to be seen."""
-
     env: AnyEnv
     """Made with render_mode='rgb_array'; one step of it is one agent step."""
     act: Act
@@ -52,9 +48,7 @@ class Playback:
     seed: int = 0
     """The first episode is reset with it, the next with one more."""
     speed: float = 1.0
-    """How much faster than the real world."""
     tell: Callable[[WatchedEpisode], object] = lambda seen: None
-    """Called after each episode."""
 
     def __post_init__(self) -> None:
         check_counts(self, "episodes")
@@ -110,7 +104,6 @@ def refuse_without_display() -> None:
 
 
 def render_frame(env: AnyEnv) -> Frame:
-    """What the environment draws."""
     with drawing_errors(str(env)):
         picture: Any = env.render()
     if not isinstance(picture, np.ndarray) or picture.ndim != 3 or picture.shape[2] != 3:

@@ -33,7 +33,6 @@ def advice_sentences(advice: Advice) -> list[str]:
 
 
 def advice_table(advice: Advice) -> list[list[str]]:
-    """A row for each candidate, below a head."""
     head = ["cycle time", "in time here", "seeds", "mean return", "s.e.", ""]
     dts = sorted({*advice.tried, *advice.in_time})
     return [
@@ -125,9 +124,9 @@ def _seeds_needed(advice: Advice) -> list[str]:
     if advice.leader is None or advice.ended == "enough":
         return []
     comparisons = advice.looks.comparisons(len(advice.judgements) + 1)
-    leader = advice.numbers(advice.leader)
+    leader = dict(enumerate(advice.numbers(advice.leader)))
     found = {
-        dt: seeds_needed(leader, advice.numbers(dt), comparisons, advice.question.confidence)
+        dt: seeds_needed(leader, dict(enumerate(advice.numbers(dt))), comparisons, advice.question.confidence)
         for dt in advice.left
         if dt != advice.leader
     }
@@ -192,6 +191,8 @@ def _edge_remark(advice: Advice) -> str:
 
 
 def _comparability(advice: Advice) -> str:
+    if advice.comparable is None and advice.question.trainer is not None:
+        return "Whether returns can be compared across cycle times was not checked: the trainer makes its environment."
     if advice.comparable is None:
         return (
             "Whether returns can be compared across cycle times could not be checked: the same seed did not give the "

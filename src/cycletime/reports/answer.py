@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cycletime.duration import Duration
@@ -127,8 +127,6 @@ _MISSING_RUNS: Mapping[RunOutcome, str] = {
 
 @dataclass(frozen=True)
 class Answer:
-    """Sentences about a panel."""
-
     best: tuple[str, ...]
     against: tuple[str, ...]
     undecided: tuple[str, ...]
@@ -172,7 +170,6 @@ def completeness(scores: StudyScores) -> tuple[str, ...]:
 
 
 def saving_sentences(saving: TuningSaving) -> tuple[str, ...]:
-    """Sentences about what a rule saves."""
     once = (
         f"This study, which contains that grid where it is tuned, takes {_cost_text(saving.study)}"
         if saving.contains_tuning
@@ -245,7 +242,7 @@ def _undecided_rules(summary: Summary) -> list[str]:
     for (rule, dt), each in summary.comparisons.items():
         alike = [other for other in panel.rules[1:] if panel.shares_runs(rule, other, dt)]
         if summary.verdict((rule, dt)) == "undecided" and rule == alike[0]:
-            needed = _seeds_text(panel.scores(rule, dt), panel.scores(first, dt), each)
+            needed = _seeds_text(panel.seed_scores(rule, dt), panel.seed_scores(first, dt), each)
             sentences.append(
                 f"{join_words(alike)} against {first} at {dt_text(dt)}: "
                 f"{difference_text(each.difference)}{_p_value_text(each)}; {needed}."
@@ -258,7 +255,7 @@ def _undecided_dts(summary: Summary) -> list[str]:
     for rule, best in summary.best.items():
         if best is not None and best.runner_up in best.undecided:
             each = best.against[best.runner_up]
-            x, y = (summary.panel.scores(rule, dt) for dt in (best.dt, best.runner_up))
+            x, y = (summary.panel.seed_scores(rule, dt) for dt in (best.dt, best.runner_up))
             what = f"{dt_text(best.dt)} against {dt_text(best.runner_up)}{'' if rule == AS_GIVEN else f' with {rule}'}"
             sentences.append(
                 f"{what}: {difference_text(each.difference)}{_p_value_text(each)}; {_seeds_text(x, y, each)}."
@@ -272,7 +269,7 @@ def _p_value_text(each: Comparison) -> str:
     return f", p = {each.p_value:.2g}{f' after {each.comparisons} comparisons' if each.comparisons > 1 else ''}"
 
 
-def _seeds_text(x: Sequence[float], y: Sequence[float], each: Comparison) -> str:
+def _seeds_text(x: Mapping[int, float], y: Mapping[int, float], each: Comparison) -> str:
     n = min(len(x), len(y))
     if n < 2:
         return "one run says nothing of the spread, so at least 2 seeds are needed"

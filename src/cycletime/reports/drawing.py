@@ -38,7 +38,6 @@ _CROWDED = 0.05
 
 
 def draw_figure(spec: FigureSpec) -> Figure:
-    """Draw a figure."""
     with mpl.rc_context(STYLE):
         figure = Figure()
         if spec.kind == "curves":

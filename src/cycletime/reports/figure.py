@@ -47,8 +47,6 @@ class FigureCell:
 
 @dataclass(frozen=True)
 class LineSpec:
-    """A line of a panel."""
-
     name: str
     """What the legend calls it; lines of the same name are hidden together."""
     cells: tuple[str | None, ...]
@@ -88,8 +86,6 @@ class PanelSpec:
 
 @dataclass(frozen=True, eq=False)
 class FigureSpec:
-    """A figure."""
-
     name: str
     """Its anchor, and its file."""
     title: str

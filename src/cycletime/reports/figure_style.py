@@ -47,7 +47,6 @@ TITLE_PAD = _LABEL_DISTANCE + 13.0
 
 
 def label_steps(axes: Axes) -> None:
-    """Label an axis of environment steps."""
     _label_axis(axes, "environment steps", -_LABEL_DISTANCE)
 
 
@@ -72,6 +71,8 @@ def save_figure(figure: Figure, folder: Path, stem: str, formats: Sequence[str])
     if (layout := figure.get_layout_engine()) is not None:
         layout.execute(figure)
     figure.set_layout_engine("none")  # which is found now, and would be sought again for each format
+    for axes in figure.axes:  # of which the layout's last bits change from process to process, and ids with them
+        axes.set_position(tuple(np.round(axes.get_position(original=True).bounds, 9)))
     paths = []
     for suffix in formats:
         path = folder / f"{stem}.{suffix}"

@@ -50,7 +50,6 @@ def reference_lines(task: str, dts: Sequence[Duration]) -> list[LineSpec]:
 
 
 def references_by_name(task: str, dts: Sequence[Duration]) -> dict[str, list[Reference | None]]:
-    """By name, a reference score for each cycle time."""
     known = [{each.name: each for each in references(task, dt)} for dt in dts]
     names = [name for name in (NOTHING, SCRIPTED) if any(name in each for each in known)]
     return {name: [each.get(name) for each in known] for name in names}

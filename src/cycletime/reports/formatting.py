@@ -30,7 +30,6 @@ def rough_number(amount: float) -> str:
 
 
 def hours_text(amount: float | None) -> str:
-    """Hours of the environment's time."""
     return "an unknown time" if amount is None else f"{amount:,.3g} h" if abs(amount) < 100 else f"{amount:,.0f} h"
 
 
@@ -46,7 +45,6 @@ def estimate_text(estimate: Estimate) -> str:
 
 
 def estimate_or_dash(estimate: Estimate | None) -> str:
-    """An estimate, or '-' where there is none."""
     return "-" if estimate is None else estimate_text(estimate)
 
 
@@ -69,7 +67,6 @@ def difference_text(estimate: Estimate) -> str:
 
 
 def estimate_as_json(estimate: Estimate | None) -> dict[str, Any] | None:
-    """An estimate for programs."""
     if estimate is None:
         return None
     return {

@@ -10,7 +10,9 @@ scores.csv    a row for each run
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from cycletime.errors import printable
 from cycletime.reports.answer import TuningSaving
 from cycletime.reports.figures import study_figures
 from cycletime.reports.formatting import TextTable, estimate_as_json
@@ -75,7 +78,6 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def report_as_json(report: Report) -> dict[str, Any]:
-    """The report for programs."""
     counts = report.scores.counts()
     return {
         "format": FORMAT,
@@ -204,8 +206,9 @@ def _saving_as_json(saving: TuningSaving) -> dict[str, Any]:
 
 def report_as_markdown(report: Report, figures: Sequence[Sequence[str]] = ()) -> str:
     """The whole report, with figures by their names, for each panel in turn."""
-    lines = [f"# {report.name}", "", *_list_lines(report.completeness)]
-    for index, (table, sections) in enumerate(report.tables()):
+    lines = [f"# {markdown_text(report.name)}", "", *_list_lines(report.completeness)]
+    for index, (words, sections) in enumerate(report.tables()):
+        table = _escaped(words)
         lines += ["", f"## {table.title}", "", *table.markdown(), "", *_list_lines(table.notes)]
         for heading, sentences in sections:
             lines += ["", *([f"**{heading}**", ""] if heading else []), *_list_lines(sentences)]
@@ -218,20 +221,43 @@ def report_as_markdown(report: Report, figures: Sequence[Sequence[str]] = ()) ->
         lines += ["", "## What a rule saves", "", *_list_lines(report.saving_sentences)]
     lines += ["", "## Where this comes from", ""]
     if report.command:
-        lines.append(f"- The report: `{report.command}`")
-    lines += [f"- {count:,} runs: {machine}" for machine, count in report.machines()]
+        lines.append(f"- The report: {_markdown_code(report.command)}")
+    lines += _list_lines([f"{count:,} runs: {machine}" for machine, count in report.machines()])
     return "\n".join(lines) + "\n"
 
 
+_MARKDOWN = re.compile(r"[*`~$|\\]|\](?=[(:\[])|<(?=[\w/!?])|&(?=[\w#])|(?<!\w)_|_(?!\w)")
+"""What means more to Markdown than itself: emphasis, code, cells, links, tags."""
+
+
+def markdown_text(text: str) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    return _MARKDOWN.sub(lambda found: f"\\{found[0]}", _one_line(text))
+
+
+def _markdown_code(text: str) -> str:
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence}{_one_line(text)}{fence}"
+
+
+def _one_line(text: str) -> str:
+    return printable(text.replace("\n", " "))
+
+
+def _escaped(table: TextTable) -> TextTable:
+    header, *rows = [list(map(markdown_text, row)) for row in (table.header, *table.rows)]
+    last = None if table.last is None else list(map(markdown_text, table.last))
+    return replace(table, header=header, rows=rows, title=markdown_text(table.title), last=last)
+
+
 def _list_lines(sentences: Sequence[str]) -> list[str]:
-    return [f"- {sentence}" for sentence in sentences]
+    return ["- " + re.sub(r"^\s*(?=[-+>#])", r"\\", markdown_text(sentence)) for sentence in sentences]
 
 
 _COLOURS = {"better": "green", "worse": "red", "undecided": "yellow", "same runs": "dim"}
 
 
 def print_report(report: Report, console: Console) -> None:
-    """Print a report in the terminal."""
     console.print(Text(report.name, "bold"))
     _print_sentences(console, report.completeness)
     for table, sections in report.tables():

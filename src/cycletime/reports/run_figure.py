@@ -19,9 +19,8 @@ from cycletime.reports.figure_style import FORMATS, STYLE, add_seconds_axis, lab
 from cycletime.reports.formatting import dt_text
 from cycletime.studies.study_folder import open_run
 from cycletime.training.finished_run import FinishedRun
-from cycletime.training.learning_curve import Columns, EpisodeBins, Episodes, metrics_columns
+from cycletime.training.learning_curve import Columns, EpisodeBins, Episodes
 from cycletime.training.run_folder import RunFolder
-from cycletime.training.sealed_json import error_reason, parse_json
 from cycletime.training.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -32,8 +31,6 @@ _NOT_METRICS = ("env_steps", "agent_steps", "learnings")
 
 @dataclass(frozen=True, eq=False)
 class RunCurves:
-    """The learning curve and metrics of a run."""
-
     spec: RunSpec
     where: str
     """Where its data come from, such as 'closed form'."""
@@ -83,25 +80,11 @@ def _finished_curves(run: FinishedRun) -> RunCurves:
 
 
 def _unfinished_curves(folder: RunFolder) -> RunCurves:
-    from cycletime.training.learning_curve import read_curve, read_env_dt
-
-    if not folder.curve_file.exists():
-        raise InputError(f"{folder.spec.name} has no learning curve yet: it is written with the first checkpoint.")
-    env_dt = read_env_dt(folder.curve_file)
-    if env_dt is None:
-        raise InputError(f"{folder.spec.name} has no learning curve yet: none of its episodes has ended.")
-    episodes = read_curve(folder.curve_file, env_dt)
-    done = int(episodes.env_steps[-1])
-    return _run_curves(folder.spec, "a run that is not finished", float(env_dt), episodes, _read_metrics(folder), done)
-
-
-def _read_metrics(folder: RunFolder) -> Columns:
-    try:
-        return metrics_columns([parse_json(line) for line in folder.metrics_file.read_bytes().splitlines()])
-    except FileNotFoundError:
-        return {}
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{folder.metrics_file} cannot be read: {error_reason(error)}.") from error
+    run = folder.so_far()
+    if run.env_dt is None:
+        raise InputError(f"{folder.spec.name} is of an earlier version, which did not note env_dt: resume it first.")
+    done = int(run.curve.env_steps.max(initial=0))
+    return _run_curves(folder.spec, "a run that is not finished", float(run.env_dt), run.curve, run.metrics, done)
 
 
 def _run_curves(
@@ -128,7 +111,6 @@ _MAX_RUNS_WITH_EPISODES = 2
 
 
 def figure_format(path: Path) -> str:
-    """The format that a file's ending names."""
     ending = path.suffix.removeprefix(".")
     if ending not in FORMATS:
         raise InputError(f"{str(path)!r} is not a figure: give a name that ends in .{', .'.join(FORMATS)}.")
@@ -145,7 +127,6 @@ def save_runs_figure(path: Path, runs: Sequence[RunCurves], metrics: Sequence[st
 
 
 def runs_figure(runs: Sequence[RunCurves], metrics: Sequence[str], x: XAxis = "env-steps") -> Figure:
-    """The learning curves, and a panel for each metric."""
     panels = 1 + len(metrics)
     figure = Figure(figsize=(6.4, 2.9 + 1.7 * (panels - 1) + 0.22 * len(runs)), layout="constrained")
     every = figure.subplots(panels, 1, sharex=True, squeeze=False, height_ratios=[1.7] + [1.0] * (panels - 1))

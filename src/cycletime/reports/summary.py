@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
+from statistics import fmean
 from typing import TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.statistics import (
     Comparison,
+    Contrast,
     Estimate,
     bootstrap,
     compare,
@@ -23,7 +25,6 @@ from cycletime.statistics import (
     mean_and_error,
     mean_and_interval,
 )
-from cycletime.statistics.means import NO_INTERVAL, mean, standard_error, t_quantile
 from cycletime.studies.scores import Panel
 
 POWER = 0.8
@@ -32,23 +33,22 @@ MOST_SEEDS = 1000
 """Beyond that no number is given: the difference, if there is any, is small."""
 
 
-def seeds_needed(x: Sequence[float], y: Sequence[float], comparisons: int = 1, confidence: float = 0.95) -> int | None:
-    """The seeds that each of two cells needs for a verdict, if difference and deviations stay what they are.
+def seeds_needed(
+    x: Mapping[int, float], y: Mapping[int, float], comparisons: int = 1, confidence: float = 0.95
+) -> int | None:
+    """The seeds that each of two cells needs for a verdict, if difference and deviation of pairs stay what they are.
 
-    Of several comparisons the first of Holm's steps is taken for all. None where two runs of either are missing, so
-    that nothing is known of the spread, or where more than `MOST_SEEDS` are needed, as for a difference of zero.
+    Of several comparisons the first of Holm's steps is taken for all. None where two seeds that both have are missing,
+    so that nothing is known of the spread, or where more than `MOST_SEEDS` are needed, as for a difference of zero.
     """
-    n = min(len(x), len(y))
-    if n < 2:
-        return None
-    difference, variances = abs(np.mean(x) - np.mean(y)), np.var(x, ddof=1) + np.var(y, ddof=1)
-    if difference == 0:
+    differences = [x[seed] - y[seed] for seed in x if seed in y]
+    n = len(differences)
+    if n < 2 or not (difference := abs(np.mean(differences))):
         return None
     alpha = (1 - confidence) / comparisons
     seeds = np.arange(n + 1, MOST_SEEDS + 1)
-    freedom = 2 * seeds - 2
-    errors = special.stdtrit(freedom, 1 - alpha / 2) + special.stdtrit(freedom, POWER)
-    enough = errors * np.sqrt(variances / seeds) <= difference
+    errors = special.stdtrit(seeds - 1, 1 - alpha / 2) + special.stdtrit(seeds - 1, POWER)
+    enough = errors * np.std(differences, ddof=1) / np.sqrt(seeds) <= difference
     return int(seeds[np.argmax(enough)]) if enough.any() else None
 
 
@@ -58,8 +58,6 @@ CellKey: TypeAlias = tuple[str, Duration]
 
 @dataclass(frozen=True)
 class Statistics:
-    """The number that stands for a cell, and its interval."""
-
     interval: str = "se"
     """One standard error, Student's t with 95 %, or a bootstrap with 95 %."""
     iqm: bool = False
@@ -102,8 +100,6 @@ class BestCycleTime:
 
 @dataclass(frozen=True)
 class Summary:
-    """A panel with its statistics."""
-
     panel: Panel
     statistics: Statistics
     estimates: Mapping[CellKey, Estimate | None]
@@ -147,7 +143,7 @@ def _against_first(panel: Panel) -> dict[CellKey, Comparison]:
     first, found, of = panel.rules[0], dict[CellKey, Comparison](), dict[CellKey, CellKey]()
     for dt in panel.dts:
         for rule in panel.rules[1:]:
-            ours, theirs = panel.scores(rule, dt), panel.scores(first, dt)
+            ours, theirs = panel.seed_scores(rule, dt), panel.seed_scores(first, dt)
             if ours and theirs and not panel.shares_runs(rule, first, dt):
                 alike = next(other for other in panel.rules[1:] if panel.shares_runs(rule, other, dt))
                 of[rule, dt] = (alike, dt)
@@ -164,32 +160,23 @@ def _average(panel: Panel, rule: str) -> Estimate | None:
 def _advantage(panel: Panel, rule: str) -> Estimate | None:
     """Over all cycle times; where both rules have the same runs it is exactly zero, without uncertainty."""
     first, count = panel.rules[0], len(panel.dts)
-    pairs = {dt: (panel.scores(rule, dt), panel.scores(first, dt)) for dt in panel.dts}
+    pairs = {dt: (panel.seed_scores(rule, dt), panel.seed_scores(first, dt)) for dt in panel.dts}
     unlike = [dt for dt in panel.dts if not panel.shares_runs(rule, first, dt)]
     if not unlike or not all(ours and theirs for ours, theirs in pairs.values()):
         return None
-    cells = [np.array(cell) for dt in unlike for cell in pairs[dt]]
-    value = float(sum(float(mean(cell)) * (-1) ** index for index, cell in enumerate(cells))) / count
-    runs = tuple(map(len, cells))
-    if min(runs) < 2:
-        return Estimate(value, None, None, NO_INTERVAL, runs)
-    errors = np.array([float(standard_error(cell)) for cell in cells]) / count
-    error = float(np.hypot.reduce(errors))
-    # Welch and Satterthwaite's, for a sum of many means; a bootstrap is too narrow for few runs.
-    freedom = float(error**4 / np.sum(errors**4 / (np.array(runs) - 1))) if error > 0 else 1.0
-    half = t_quantile(0.95, freedom) * error
-    return Estimate(value, value - half, value + half, "95 % Welch t", runs)
+    weights = 1 / count, -1 / count
+    return Contrast.of([each for dt in unlike for each in zip(weights, pairs[dt], strict=True)]).estimate()
 
 
 def _best_cycle_time(panel: Panel, rule: str) -> BestCycleTime | None:
-    scores = {dt: each for dt in panel.dts if (each := panel.scores(rule, dt))}
+    scores = {dt: each for dt in panel.dts if (each := panel.seed_scores(rule, dt))}
     if not scores:
         return None
-    first, *others = sorted(scores, key=lambda dt: -float(np.mean(scores[dt])))
+    first, *others = sorted(scores, key=lambda dt: -fmean(scores[dt].values()))
     # The data chose the best, so that all pairs count as compared.
     pairs = comb(len(scores), 2)
     against = holm({dt: compare(scores[first], scores[dt]) for dt in others}, comparisons=pairs)
-    return BestCycleTime(first, mean_and_error(scores[first]), others[0] if others else None, against)
+    return BestCycleTime(first, mean_and_error(panel.scores(rule, first)), others[0] if others else None, against)
 
 
 def panel_env_dt_s(panel: Panel) -> float | None:

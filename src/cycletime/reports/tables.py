@@ -13,7 +13,6 @@ from cycletime.studies.scores import AS_GIVEN, MEASURES, Panel, RunOutcome, sett
 
 
 def summary_table(summary: Summary, measure: str) -> TextTable:
-    """The table of a panel."""
     panel = summary.panel
     rows = [(dt_text(dt), *(_cell(summary, (rule, dt)) for rule in panel.rules)) for dt in panel.dts]
     averages = [summary.averages[rule] for rule in panel.rules]
@@ -80,7 +79,8 @@ class RankedChoices:
         order = sorted(range(len(panels)), key=lambda index: (means[index] is None, -(means[index] or 0.0)))
         ranked = tuple(panels[index] for index in order)
         scored = [index for index, panel in enumerate(ranked) if _only_scores(panel)]
-        alone = {index: compare(_only_scores(ranked[0]), _only_scores(ranked[index])) for index in scored[1:]}
+        seeded = [panel.seed_scores(*_only_cell(panel)) for panel in ranked]
+        alone = {index: compare(seeded[0], seeded[index]) for index in scored[1:]}
         return cls(ranked, statistics, holm(alone, comparisons=comb(len(scored), 2)))
 
     @property

@@ -80,10 +80,8 @@ class RealTimeBatch(RunBatch):
         env_dt, where = self.loop.env_dt, self.loop.robot.where
         if world.env_dt is not None and world.env_dt != env_dt:
             raise InputError(f"The run's env_dt is {world.env_dt}, and {self.env.unwrapped} has {env_dt}.")
-        if isinstance(world, RobotEnv) and where != _provenance(world):
-            raise InputError(
-                f"The run is for a {_provenance(world)}, and {self.env.unwrapped} says that it is a {where}."
-            )
+        if isinstance(world, RobotEnv) and where != world.where:
+            raise InputError(f"The run is for a {world.where}, and {self.env.unwrapped} says that it is a {where}.")
 
     @cached_property
     def loop(self) -> RealTimeLoop:
@@ -127,10 +125,6 @@ class RealTimeBatch(RunBatch):
 
     def close(self) -> None:
         self.env.close()
-
-
-def _provenance(world: RobotEnv) -> str:
-    return "real robot" if world.robot == "real" else "simulated robot"
 
 
 def _discard(episode: EpisodeRecord) -> None:

@@ -27,7 +27,7 @@ from cycletime.agents import Agent, Buffer
 from cycletime.agents.checks import check_agent, check_counts, check_precision
 from cycletime.agents.exploration import check_cycle
 from cycletime.duration import Duration, cycle_steps
-from cycletime.errors import InputError, RunError
+from cycletime.errors import InputError
 from cycletime.robots.calibration import Calibration, calibrate
 from cycletime.robots.episode_run import AgentStep, EpisodeRun, StepCallbacks, steps_from_record
 from cycletime.robots.learners import LEARNERS, RobotActor, RobotLearner, learn_step
@@ -129,11 +129,8 @@ class RealTimeSession:
         for episode in episodes:
             if episode.number < self.counters.episodes:
                 continue
-            if episode.number > self.counters.episodes:
-                raise RunError(
-                    f"The journal goes on with episode {episode.number}, and episode {self.counters.episodes} is "
-                    "missing: put the journal back, or begin anew in another folder."
-                )
+            self.counters.episodes = episode.number  # those before it are lost, and were played
+            self.counters.env_steps = episode.run_env_steps - episode.env_steps
             for step in steps_from_record(episode, *self.sizes):
                 self._count(step)
                 learn_step(self.learner, step)

@@ -7,7 +7,7 @@ table that explains a transfer.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from html import escape
@@ -18,9 +18,8 @@ from typing import Any, ClassVar, Self
 from cycletime.duration import Duration, DurationField, DurationLike
 from cycletime.errors import InputError, did_you_mean
 from cycletime.rules.laws import KEPT, Law, Number, nearest_whole
-from cycletime.rules.library_source import LibrarySource, LibraryValues
 from cycletime.rules.quantities import Quantity, format_seconds
-from cycletime.rules.rule import Rule
+from cycletime.rules.rule import HORIZON_FIELDS, Recommendation, Recommendations, Rule
 
 REPORTED_SHIFT = 0.01
 """Rounding that moves a value or a ratio by more than this fraction is reported."""
@@ -50,9 +49,73 @@ class Origin:
     """For each field that was carried, how."""
     notes: tuple[str, ...]
     """What the reader should know: rounding, horizons that shrink, values that were not stated."""
+    details: tuple[str, ...]
+    """Those of the notes that the table says as well."""
     after: Mapping[str, Number]
     """The carried values. Hyper-parameters with others, as `dataclasses.replace` makes them, do not come from here."""
     after_dt: Duration
+
+
+@dataclass(frozen=True)
+class LibrarySource:
+    """How a library said values that were read from it, for what `export` gives back to it."""
+
+    library: str
+    """Whose words these are."""
+    dt: Duration
+    """The cycle time that they are for."""
+    n_envs: int
+    values: Mapping[str, object]
+    """All that was said, also what does not depend on the cycle time."""
+    layout: Mapping[str, int] = field(default_factory=dict)
+    """What the library leaves a choice of, as it was chosen."""
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    """By our fields, why they cannot be carried, where what was said is no number."""
+    left_alone: Mapping[str, str] = field(default_factory=dict)
+    """By our fields, why rules leave them alone: what was said of them does not depend on the cycle time."""
+    notes: tuple[str, ...] = ()
+    """What the reader should know of how it was understood."""
+    spelling: Mapping[str, str] = field(default_factory=dict)
+    """By the tables' names, those that were given instead."""
+
+
+@dataclass(frozen=True, eq=False)  # equal to any mapping with the same items
+class LibraryValues(Mapping[str, Any]):
+    """Hyper-parameters in a library's words: pass them on as ``**values``, or as `nested` settings."""
+
+    library: str
+    """Whose words these are."""
+    by_name: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+    """What the library cannot express, and what it does on its own."""
+    exact: bool = True
+    """Whether the library will use exactly the values that were asked for."""
+    unknown: tuple[str, ...] = ()
+    """Settings that were given, are passed on, and of which nothing is known here."""
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - whatever the library wants there
+        return self.by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.by_name)
+
+    def __len__(self) -> int:
+        return len(self.by_name)
+
+    def _repr_html_(self) -> str:
+        lines = [*(f"{name} = {value!r}" for name, value in self.items()), *(f"note: {note}" for note in self.notes)]
+        return f"<pre>{escape(chr(10).join(lines))}</pre>"
+
+    def nested(self) -> dict[str, Any]:
+        """The values with ``a.b`` as ``{"a": {"b": ...}}``, as configuration files have them."""
+        tree: dict[str, Any] = {}
+        for name, value in self.by_name.items():
+            *branches, leaf = name.split(".")
+            node = tree
+            for branch in branches:
+                node = node.setdefault(branch, {})
+            node[leaf] = value
+        return tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +128,8 @@ class Hyperparameters:
     """One for each field that is a number, in the order of tables."""
     rules: ClassVar[Mapping[str, Rule]]
     """The rules that go by a name."""
-    default_rule: ClassVar[str]
-    """The one of them where none is given."""
+    recommended: ClassVar[Recommendations]
+    """Those of them where none is given."""
     parts: ClassVar[Mapping[str, Part]]
     """What can be switched on beside the rule."""
     rules_of: ClassVar[str | None] = None
@@ -80,6 +143,8 @@ class Hyperparameters:
     """How a library said these values, if they come from one: `to` gives back to it what else it said."""
     defaults: Mapping[str, Number] = field(default_factory=dict, compare=False, repr=False)
     """By field, what a library takes where nothing is said, if these values come from one; parts start from it."""
+    tuned_fields: Collection[str] = field(default=(), compare=False, repr=False)
+    """What a tuning chose, also where that is what others have by default."""
 
     def __post_init__(self) -> None:
         """Refuse values out of range; a field that is None was not stated and is left alone everywhere."""
@@ -114,14 +179,14 @@ class Hyperparameters:
 
         Args:
             new_dt: the cycle time to go to.
-            rule: the name of one of `rules`, by default `default_rule`; or a rule of your own.
+            rule: the name of one of `rules`, by default what `recommend` says; or a rule of your own.
             also: the name or names of `parts` that are carried too; where the rule speaks of the same field, the part
                 is what counts.
 
         Raises:
             InputError: if there is no such rule or part, or if a value cannot be carried that far.
         """
-        new_dt, rule = Duration(new_dt), self._rule(self.default_rule if rule is None else rule)
+        new_dt, rule = Duration(new_dt), self._rule(recommend(self).rule if rule is None else rule)
         left_alone = self._left_alone(rule, new_dt / self.dt)
         rule = rule.without(*left_alone)
         laws = _laws_of(rule, [self.part(name) for name in part_names(also)])
@@ -134,8 +199,9 @@ class Hyperparameters:
                 values[quantity.field] = before._representable(quantity, exact, new_dt)
                 notes += _rounding_notes(quantity, exact, values[quantity.field])
         after = replace(before, dt=new_dt, origin=None, **before._forgotten(rule), **values)
-        notes += (*_horizon_notes(before, after, rule), *after._notes_on(before, rule), *self._notes_on_source())
-        return replace(after, origin=Origin(before, rule.name, laws, notes, after.stated(), new_dt))
+        horizons = _horizon_notes(before, after, rule)
+        notes += (*horizons, *after._notes_on(before, rule), *self._notes_on_source())
+        return replace(after, origin=Origin(before, rule.name, laws, notes, horizons, after.stated(), new_dt))
 
     def explain(self) -> str:
         """A table of each value before and after, its formula and what it means in seconds, with the notes."""
@@ -289,16 +355,51 @@ def _horizon_notes(before: Hyperparameters, after: Hyperparameters, rule: Rule) 
     ]
     if not shorter:
         return ()
-    keeps = "" if after.default_rule == "horizons" else "; rule 'horizons' keeps them"
-    return (f"Rule {rule.name!r} shrinks horizons: {', '.join(shorter)}{keeps}.",)
+    return (f"Rule {rule.name!r} shrinks horizons: {', '.join(shorter)}.",)
 
 
 def _choices(names: Collection[str], instead_of: str) -> str:
     return ("one of " if len(names) > 1 else "") + ", ".join(names) + did_you_mean(instead_of, names)
 
 
-def explain_values(values: Hyperparameters, further_notes: Sequence[str] = ()) -> str:
-    """The values in a table; carried ones beside those they come from, with formulas and notes."""
+def recommend(values: Hyperparameters) -> Recommendation:
+    """The rule for values at the cycle time that they are from, whatever the number of environments."""
+    for name in HORIZON_FIELDS:
+        defaults = (getattr(type(values), name, None), values.defaults.get(name))
+        if name in values.tuned_fields or getattr(values, name, None) not in defaults:
+            return values.recommended.tuned
+    return values.recommended.untuned
+
+
+def closing_line(carried: Hyperparameters) -> str:
+    """Whether to use carried values, and why; else what to ask for instead."""
+    assert carried.origin is not None, "only carried values come from a rule"
+    before, rule = carried.origin.before, carried.origin.rule
+    advice = recommend(before)
+    if carried.dt == before.dt:
+        return f"Nothing changes with the cycle time: both are {carried.dt}."
+    if before.rules[advice.rule].same_laws(before.rules.get(rule)):
+        if carried.origin.laws.keys() <= before.rules[advice.rule].laws.keys():
+            return f"Use these values: {advice.why}"
+        first = advice.why.partition(". ")[0].removesuffix(".")
+        return f"Use these values: {first}. What --also adds was not in that trial."
+    return f"Use --rule {advice.rule} instead of {rule}: {advice.why}"
+
+
+def explain_values(
+    values: Hyperparameters,
+    further_notes: Sequence[str] = (),
+    exported: LibraryValues | None = None,
+    details: bool = False,
+) -> str:
+    """The values in a table; carried ones beside those they come from, with formulas, notes, and what to do with them.
+
+    Args:
+        values: Hyper-parameters, carried or not.
+        further_notes: What comes before their own notes.
+        exported: The same values in a library's words.
+        details: Whether to add where each formula comes from, and what the other rules give.
+    """
     if values.origin is None:
         return _plain_table(values)
     before, rho = values.origin.before, values.dt / values.origin.before.dt
@@ -307,9 +408,42 @@ def explain_values(values: Hyperparameters, further_notes: Sequence[str] = ()) -
     )
     header = ("hyper-parameter", f"at {before.dt}", f"at {values.dt}", "formula of x0", "in seconds")
     rows = [_row(quantity, before, values, values.origin) for quantity in values.quantities]
-    return "\n".join(
-        [title, "", *align_columns([header, *filter(None, rows)]), *_note_lines([*further_notes, *values.notes])]
-    )
+    lines = [title, "", *align_columns([header, *filter(None, rows)])]
+    if exported is not None:
+        lines += ["", f"{exported.library}:", *(f"  {name} = {value}" for name, value in exported.items())]
+    notes = [*further_notes, *values.notes, *(exported.notes if exported else ())]
+    if not details:
+        notes = [note for note in notes if note not in values.origin.details]
+    if exported is not None and exported.unknown:
+        notes.append(f"Passed on as given, not known here: {', '.join(exported.unknown)}.")
+    lines += ["", f"Not carried: {_not_carried(values)}.", *(f"note: {note}" for note in notes)]
+    return "\n".join([*lines, *(_details(values) if details else ()), "", closing_line(values)])
+
+
+def parts_not_carried(values: Hyperparameters) -> list[str]:
+    """The parts that the rule says nothing of, and that nobody asked for."""
+    laws = values.origin.laws if values.origin else {}
+    return [name for name, part in values.parts.items() if part.field not in laws]
+
+
+def _not_carried(values: Hyperparameters) -> str:
+    parts = parts_not_carried(values)
+    named = f"{', '.join(parts)} (--also NAME carries one); " if parts else ""
+    return f"{named}what your environment counts in steps (limit, delays, histories, rewards)"
+
+
+def _details(values: Hyperparameters) -> list[str]:
+    """Where each formula comes from, and what the other rules give."""
+    assert values.origin is not None, "asked for carried values alone"
+    before, laws = values.origin.before, values.origin.laws
+    sources = [f"  {name}: {law.formula}, {law.source}" for name, law in laws.items()]
+    shown = [quantity.field for quantity in values.quantities if quantity.field in laws]
+    rows = [
+        (name, *(_number(other.stated()[field]) if field in other.stated() else "" for field in shown))
+        for name in values.rules
+        for other in (before.at(values.dt, name),)
+    ]
+    return ["", "Formulas and their sources:", *sources, "", *align_columns([("rule", *shown), *rows])]
 
 
 def transfer_as_json(values: Hyperparameters, further_notes: Sequence[str] = ()) -> dict[str, Any]:
@@ -328,6 +462,8 @@ def transfer_as_json(values: Hyperparameters, further_notes: Sequence[str] = ())
         "to": _json_values(values),
         "seconds": {"from": _json_seconds(before), "to": _json_seconds(values)},
         "notes": [*further_notes, *values.notes],
+        "not_carried": parts_not_carried(values),
+        "recommended": recommend(before)._asdict(),
     }
 
 
@@ -375,10 +511,6 @@ def align_columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
-
-
-def _note_lines(notes: Sequence[str]) -> list[str]:
-    return ["", *(f"note: {note}" for note in notes)] if notes else []
 
 
 def _json_values(values: Hyperparameters) -> dict[str, Number]:

@@ -17,7 +17,7 @@ from cycletime.errors import InputError
 from cycletime.rules.hyperparameters import REPORTED_SHIFT, Hyperparameters, Part
 from cycletime.rules.laws import CAPPED_POWER, COUNT, HORIZONS, KEPT, POWER, ROOT, TIMES_ROOT, Law, Number
 from cycletime.rules.quantities import Quantity, check_count, decay_in_seconds
-from cycletime.rules.rule import Rule, rules_by_name
+from cycletime.rules.rule import ON_POLICY, Rule, rules_by_name
 
 
 def _rule(name: str, *, sizes: Law, decays: Law) -> Rule:
@@ -67,7 +67,7 @@ class PPO(Hyperparameters):
         _rule("constant", sizes=COUNT, decays=KEPT),
         _rule("horizons", sizes=COUNT, decays=HORIZONS),
     )
-    default_rule: ClassVar = "dt-aware"
+    recommended: ClassVar = ON_POLICY
     parts: ClassVar = {
         "exploration-noise": Part("noise_std", ROOT, 1.0, "the released code's"),
         "learning-rate": Part("learning_rate", ROOT, 3e-4),
@@ -111,19 +111,6 @@ class PPO(Hyperparameters):
         return {} if _keeps_ratio(rule) else {"minibatch_count": None}
 
     def _notes_on(self, before: Self, rule: Rule) -> tuple[str, ...]:
-        return (*self._notes_on_ratio(before, rule), *(before._notes_on_tuning(rule) if self.dt != before.dt else ()))
-
-    def _notes_on_tuning(self, rule: Rule) -> tuple[str, ...]:
-        if rule.law("discount") == KEPT or (self.discount, self.trace_decay) != (PPO.discount, PPO.trace_decay):
-            return ()
-        spans = self.seconds()
-        return (
-            f"discount {self.discount} and trace_decay {self.trace_decay} are defaults, horizons of "
-            f"{spans['discount']:.3g} s and {spans['trace_decay']:.3g} s at {self.dt}: use rule 'dt-aware' until they "
-            "are tuned by 'cycletime tune FILE --horizons', and then rule 'horizons'.",
-        )
-
-    def _notes_on_ratio(self, before: Self, rule: Rule) -> tuple[str, ...]:
         ratio = Fraction(self.batch, self.minibatch)
         if ratio == Fraction(before.batch, before.minibatch):
             return ()
@@ -169,7 +156,7 @@ class A2C(Hyperparameters):
     algorithm: ClassVar = "a2c"
     quantities: ClassVar = tuple(quantity for quantity in PPO.quantities if quantity.field not in _PPO_ONLY)
     rules: ClassVar = rules_by_name(*(rule.without(*_PPO_ONLY) for rule in PPO.rules.values()))
-    default_rule: ClassVar = PPO.default_rule
+    recommended: ClassVar = ON_POLICY
     parts: ClassVar = {
         "exploration-noise": PPO.parts["exploration-noise"],
         "learning-rate": replace(PPO.parts["learning-rate"], baseline=7e-4, whose_baseline="Stable-Baselines3's"),

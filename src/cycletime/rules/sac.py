@@ -1,8 +1,8 @@
 """SAC's hyper-parameters as a function of the cycle time, and those of the others with a replay buffer: TQC, TD3, DDPG.
 
 The paper tunes gamma at one cycle time, then keeps it (gamma_2, here 'tuned') or scales it (gamma_1, 'tuned-scaled').
-Both are the plain rules 'baseline' and 'scaled' applied to a tuned gamma0, so they are aliases. SAC's default is
-'horizons', the winner of the trial of the investigation 'horizons', which makes more updates at longer cycles as well.
+Both are the plain rules 'baseline' and 'scaled' applied to a tuned gamma0, so they are aliases. 'horizons' is ours, and
+makes more updates at longer cycles as well.
 
 The policies of TD3 and DDPG are deterministic: there is no entropy, and all exploration is noise that is added to the
 action. TD3's policy_delay counts updates and its target_policy_noise smooths over actions, so that neither depends on
@@ -34,7 +34,7 @@ from cycletime.rules.laws import (
     entropy_shift,
 )
 from cycletime.rules.quantities import Quantity, check_count, decay_in_seconds, smoothing_in_seconds, updates_in_seconds
-from cycletime.rules.rule import Rule, rules_by_name
+from cycletime.rules.rule import OFF_POLICY, Rule, rules_by_name
 
 _TARGETS = {PROPORTIONAL: PER_UPDATE, GROWN: GROWN_SMOOTHING}
 """By the law of the updates, that of the targets: where updates come at the same times as before, scaling tau as well
@@ -81,7 +81,7 @@ class OffPolicy(Hyperparameters):
         Rule("tuned-scaled", {"discount": POWER}),
         Rule("horizons", {"discount": HORIZONS, "updates_per_step": GROWN}),
     )
-    default_rule: ClassVar = "tuned-scaled"
+    recommended: ClassVar = OFF_POLICY
     parts: ClassVar[Mapping[str, Part]] = {
         "replay-capacity": Part("replay_capacity", COUNT, 1_000_000),
         "warm-up": Part("warmup_steps", COUNT, 10_000, "the released code's value for 16 ms,"),
@@ -94,6 +94,10 @@ class OffPolicy(Hyperparameters):
     def _interval_s(self, quantity: Quantity) -> float:
         per_update = quantity.field == "target_smoothing"
         return float(self.dt) / (self.updates_per_step or 1.0) if per_update else float(self.dt)
+
+    def _notes_on(self, before: Self, rule: Rule) -> tuple[str, ...]:
+        more = (self.updates_per_step or 1) / (before.updates_per_step or 1)
+        return (f"{more:.6g} times as many updates per step cost {more:.6g} times the learning.",) if more > 1 else ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +112,6 @@ class SAC(OffPolicy):
     """The number of action dimensions."""
 
     algorithm: ClassVar = "sac"
-    default_rule: ClassVar = "horizons"
     quantities: ClassVar = (*OffPolicy.quantities, Quantity("target_entropy", "H", low=-inf))
     parts: ClassVar = {**OffPolicy.parts, "target-entropy": Part("target_entropy", KEPT)}
 
@@ -134,15 +137,6 @@ class SAC(OffPolicy):
         if field == "target_entropy" and self.action_size is not None and field not in self.defaults:
             return float(-self.action_size), "the paper's"
         return super()._baseline(field)
-
-    def _notes_on(self, before: Self, rule: Rule) -> tuple[str, ...]:
-        meant_for_tuned = rule.name == "tuned" or rule.law("discount") != KEPT
-        if not meant_for_tuned or before.discount != SAC.discount:
-            return ()
-        return (
-            f"discount {before.discount} is the paper's untuned baseline, and scaling that was no better there than "
-            f"keeping it: tune gamma at {before.dt} first, by 'cycletime tune FILE --horizons', then carry that value.",
-        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,21 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cycletime.errors import InputError
-from cycletime.statistics.means import (
-    NO_INTERVAL,
-    Contrast,
-    Estimate,
-    Failed,
-    Scores,
-    as_score_array,
-    count_failed,
-    finite_scores,
-    mean,
-    percent,
-)
+from cycletime.statistics.means import Contrast, Estimate, Failed, Runs, as_score_array, count_failed, percent
 
 Label = TypeVar("Label", bound=Hashable)
 
@@ -48,31 +36,36 @@ class Comparison:
 
 
 def compare(
-    x: Scores, y: Scores, *, confidence: float = 0.95, paired: bool = False, failed: Failed = "refuse"
+    x: Runs, y: Runs, *, confidence: float = 0.95, paired: bool = False, failed: Failed = "refuse"
 ) -> Comparison:
-    """The difference between two means, by Welch's t (unequal variances), or by the t of the pairs' differences.
+    """The difference between two means: of runs with equal seeds by the t of pairs, else by Welch's t.
+
+    Example:
+        >>> compare({0: 1.0, 1: 5.0, 2: 9.0}, {0: 0.0, 1: 3.9, 2: 8.1}).difference.interval
+        '95 % paired t'
 
     Args:
-        x: The scores that are judged.
-        y: What they are judged against.
+        x: The scores that are judged, in a sequence or by seed.
+        y: What they are judged against. Where both are by seed, runs with the same seed are pairs.
         confidence: What the interval should cover and a verdict needs.
-        paired: Whether the i-th run of x and the i-th run of y belong together. Runs of different rules with the same
-            seed do not: they begin with the same random numbers and part at the first action that differs.
+        paired: Whether the i-th run of x and the i-th run of y belong together, where both are sequences.
         failed: What happens to scores that are not finite; of pairs, both runs are left out.
 
     Raises:
         InputError: if there are no scores, some are not finite, or pairs are wanted of unequal numbers of runs.
     """
-    words = f"{percent(confidence)} {'paired' if paired else 'Welch'} t"
-    kept = [_paired_differences(x, y, failed)] if paired else [finite_scores(x, failed), finite_scores(y, failed)]
-    groups, n_failed = [values for values, _ in kept], sum(n_failed for _, n_failed in kept)
-    n = tuple(map(len, groups))
-    value = float(mean(groups[0])) - (0.0 if paired else float(mean(groups[1])))
-    if min(n) < 2:
-        return Comparison(Estimate(value, None, None, NO_INTERVAL, n, n_failed), None, confidence)
-    contrast = Contrast.of(list(zip((1.0, -1.0), groups, strict=False)))
-    half, p_value = contrast.half_width(confidence), 2 * contrast.tail(abs(value))
-    return Comparison(Estimate(value, value - half, value + half, words, n, n_failed), p_value, confidence)
+    percent(confidence)
+    values = [as_score_array(list(runs.values()) if isinstance(runs, Mapping) else runs) for runs in (x, y)]
+    for each in values:
+        count_failed(np.isfinite(each), failed)
+    if paired:
+        if len(values[0]) != len(values[1]):
+            n, others = map(len, values)
+            raise InputError(f"{n} and {others} runs cannot be paired: give as many of both, in the same order.")
+        x, y = (dict(enumerate(each.tolist())) for each in values)
+    found = Contrast.of([(1.0, x), (-1.0, y)])
+    p_value = None if found.error is None else 2 * found.tail(abs(found.value))
+    return Comparison(found.estimate(confidence), p_value, confidence)
 
 
 def holm(table: Mapping[Label, Comparison], *, comparisons: int | None = None) -> dict[Label, Comparison]:
@@ -107,12 +100,3 @@ def holm_corrected(p_values: Sequence[float], comparisons: int | None = None) ->
         so_far = max(so_far, min(1.0, (count - rank) * p_values[index]))
         corrected[index] = so_far
     return corrected
-
-
-def _paired_differences(x: Scores, y: Scores, failed: Failed) -> tuple[NDArray[np.float64], int]:
-    """Of the pairs in which both are finite, and how many others there are."""
-    a, b = as_score_array(x), as_score_array(y)
-    if len(a) != len(b):
-        raise InputError(f"{len(a)} and {len(b)} runs cannot be paired: give as many of both, in the same order.")
-    finite = np.isfinite(a) & np.isfinite(b)
-    return a[finite] - b[finite], count_failed(finite, failed)

@@ -1,10 +1,11 @@
-"""Scores of runs, and their means: standard errors, Student's t intervals, and Welch's t for weighted sums of means."""
+"""Scores of runs, and their means: standard errors, Student's t intervals, and weighted sums of means by seed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
+from itertools import chain
+from math import inf, nan
 from typing import Literal
 
 import numpy as np
@@ -15,6 +16,8 @@ from cycletime.errors import InputError
 
 Scores = ArrayLike | Sequence[float | None]
 """One number for each run; NaN, infinity or None for a run that diverged."""
+Runs = Scores | Mapping[int, float] | Mapping[int, float | None]
+"""The same, or the number of each run by its seed, so that runs with equal seeds can be compared in pairs."""
 Failed = Literal["refuse", "exclude"]
 """What happens to runs that diverged: an error, or they are left out and counted."""
 
@@ -152,27 +155,70 @@ class Contrast:
     """A weighted sum of means, and how sure it is."""
 
     value: float
-    error: float
+    error: float | None
+    """The standard error; None where the runs say nothing of the spread."""
     freedom: float
-    """Welch and Satterthwaite's degrees of freedom; of a single mean, n - 1."""
+    """Welch and Satterthwaite's degrees of freedom; of a single mean or of pairs, n - 1."""
+    cells: tuple[int, ...]
+    """The seeds that the same terms have, of each such group: of pairs one number, without shared seeds one a term."""
+    n_failed: int = 0
+    """Seeds that were left out since a run diverged."""
+    kind: Literal["t", "Welch t", "paired t"] = "t"
 
     @classmethod
-    def of(cls, terms: Sequence[tuple[float, NDArray[np.float64]]]) -> Contrast:
-        """The sum of the means of groups of runs, each with its weight; every group needs two runs."""
-        value = sum(weight * float(mean(runs)) for weight, runs in terms)
-        errors = np.array([abs(weight) * float(standard_error(runs)) for weight, runs in terms])
-        error = float(np.hypot.reduce(errors))
-        if error == 0.0:
-            return cls(value, error, inf)
-        degrees = np.array([len(runs) - 1 for _, runs in terms])
-        return cls(value, error, float(1 / np.sum((errors / error) ** 4 / degrees)))
+    def of(cls, terms: Sequence[tuple[float, Runs]]) -> Contrast:
+        """The sum of the means of runs, each with its weight.
 
-    def half_width(self, confidence: float) -> float:
-        """Of the interval that should cover it with this confidence."""
-        return t_quantile(confidence, self.freedom) * self.error
+        Runs with different seeds are independent, runs with the same seed are one draw: their weighted sum counts. So
+        terms with equal seeds make a paired t, those without a common seed Welch's, and where some seeds are shared,
+        both are added up. A seed is left out of all terms where one of its runs diverged, or if no other has the same
+        terms, which says nothing of the spread.
+        """
+        tables = [_by_seed(runs, index) for index, (_, runs) in enumerate(terms)]
+        failed = {seed for table in tables for seed, score in table.items() if not np.isfinite(score)}
+        groups: dict[tuple[int, ...], list[Hashable]] = {}
+        for seed in dict.fromkeys(chain.from_iterable(tables)):
+            if seed not in failed:
+                having = tuple(index for index, table in enumerate(tables) if seed in table)
+                groups.setdefault(having, []).append(seed)
+        several = {having: seeds for having, seeds in groups.items() if len(seeds) > 1}
+        has_spread = set(chain.from_iterable(several)) == set(range(len(terms)))
+        groups = several if has_spread else groups
+        n = [sum(len(seeds) for having, seeds in groups.items() if index in having) for index in range(len(terms))]
+        sums = [
+            np.sum([terms[i][0] * len(seeds) / n[i] * np.array([tables[i][seed] for seed in seeds]) for i in having], 0)
+            for having, seeds in groups.items()
+        ]
+        value, cells = sum(float(mean(each)) for each in sums) if all(n) else nan, tuple(map(len, sums))
+        if not has_spread:
+            return cls(value, None, 0.0, cells or (0,), len(failed))
+        kind: Literal["t", "Welch t", "paired t"] = (
+            "t" if len(terms) == 1 else "paired t" if any(len(having) > 1 for having in groups) else "Welch t"
+        )
+        errors = np.array([float(standard_error(each)) for each in sums])
+        error = float(np.hypot.reduce(errors))
+        freedom = float(1 / np.sum((errors / error) ** 4 / (np.array(cells) - 1))) if error else inf
+        return cls(value, error, freedom, cells, len(failed), kind)
+
+    def estimate(self, confidence: float = 0.95) -> Estimate:
+        """With the interval that should cover it with this confidence."""
+        interval = f"{percent(confidence)} {self.kind}"
+        if self.error is None:
+            return Estimate(self.value, None, None, NO_INTERVAL, self.cells, self.n_failed)
+        half = t_quantile(confidence, self.freedom) * self.error
+        return Estimate(self.value, self.value - half, self.value + half, interval, self.cells, self.n_failed)
 
     def tail(self, distance: float) -> float:
         """How probable it is that chance alone gives a value that exceeds the true one by so much, or more."""
+        if self.error is None:
+            return 1.0
         if self.error == 0.0:
             return 0.5 if distance == 0.0 else float(distance < 0)  # what the formula below tends to
         return float(special.stdtr(self.freedom, -distance / self.error))
+
+
+def _by_seed(runs: Runs, term: int) -> Mapping[Hashable, float]:
+    """Runs by seed; those without one belong to their term alone."""
+    if isinstance(runs, Mapping):
+        return {seed: nan if score is None else float(score) for seed, score in runs.items()}
+    return {(term, index): float(score) for index, score in enumerate(as_score_array(runs))}

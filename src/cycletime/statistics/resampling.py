@@ -172,12 +172,16 @@ def frequency_averaged_score(scores: Mapping[Any, Scores], **options: Unpack[Opt
     return bootstrap(scores, statistic, **options)
 
 
-def resample_means(cells: Sequence[Array], resamples: int = RESAMPLES, seed: int = 0) -> Array:
-    """[1 + resamples, cells] the mean of each cell, and of each resample of its runs."""
-    rng = np.random.default_rng(seed)
-    drawn = [cell[rng.integers(len(cell), size=(resamples, len(cell)))].mean(axis=1) for cell in cells]
-    means = np.array([cell.mean() for cell in cells])
-    return np.concatenate([means[np.newaxis], np.stack(drawn, axis=1)])
+def resample_means(cells: Sequence[Mapping[int, float]], resamples: int = RESAMPLES, seed: int = 0) -> Array:
+    """[1 + resamples, cells] the mean over seeds of each cell, and of each resample; equal seeds are drawn together."""
+    rng, drawn, columns = np.random.default_rng(seed), dict[tuple[int, ...], RunIndices](), list[Array]()
+    for cell in cells:
+        seeds = tuple(sorted(cell))
+        if seeds not in drawn:
+            drawn[seeds] = rng.integers(len(seeds), size=(resamples, len(seeds)))
+        scores = np.array([cell[each] for each in seeds])
+        columns.append(np.append(scores.mean(), scores[drawn[seeds]].mean(axis=1)))
+    return np.stack(columns, axis=1)
 
 
 def bootstrap_interval(

@@ -1,8 +1,9 @@
 """Which of several candidates is the best, by looks at more and more runs: the others are dropped as soon as they can.
 
-At look l = 1, 2, ... every candidate that is left has n_l = ceil(n_1 g^(l-1)) runs, and all pairs of them are compared
-by Welch's t. Of the error rate alpha = 1 - confidence, look l may spend the share 1 / (l (l + 1)), and each of the
-K (K - 1) / 2 pairs of the K candidates at the start the same part of that:
+At look l = 1, 2, ... every candidate that is left has n_l = ceil(n_1 g^(l-1)) runs with the same seeds, and all pairs
+of candidates are compared by the t of their differences, seed by seed. Of the error rate alpha = 1 - confidence, look l
+may spend the share 1 / (l (l + 1)), and each of the K (K - 1) / 2 pairs of the K candidates at the start the same part
+of that:
 
     alpha_l = alpha / (l (l + 1)) / (K (K - 1) / 2),    and the sum over all pairs and looks is alpha.
 
@@ -63,8 +64,8 @@ class SequentialDesign:
         return 1 - (1 - self.confidence) / self.comparisons(look)
 
     def compare(self, look: int, x: Sequence[float], y: Sequence[float]) -> Comparison:
-        """Two candidates at a look."""
-        return compare(x, y, confidence=self.confidence_of_one(look))
+        """Two candidates at a look, by their scores in the order of the seeds, which are the same for all."""
+        return compare(dict(enumerate(x)), dict(enumerate(y)), confidence=self.confidence_of_one(look))
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Judgement(Generic[Label]):
 
     look: int
     scores: Mapping[Label, Sequence[float]]
-    """Of the candidates that were left before it."""
+    """Of the candidates that were left before it, in the order of seeds."""
     pairs: Mapping[tuple[Label, Label], Comparison]
     """The first of a pair against the second."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
@@ -16,6 +16,8 @@ from cycletime.agents.checks import check_counts
 from cycletime.bounded import read_bounded_text
 from cycletime.duration import Duration, cycle_steps
 from cycletime.errors import InputError, unknown_name_error
+from cycletime.rules import recommend, recommend_for
+from cycletime.rules.rule import Recommendation
 from cycletime.statistics import Comparison, Judgement, SequentialDesign, mean_and_error
 from cycletime.statistics.means import percent
 from cycletime.statistics.sequential import FIRST_RUNS
@@ -24,11 +26,12 @@ from cycletime.studies.scores import MEASURES
 from cycletime.studies.spec import Cell, StudySpec, Tuned
 from cycletime.training.atomic_files import make_folder, write_last
 from cycletime.training.engine import AUTO
-from cycletime.training.make_specs import DEFAULT_RULES, TUNABLE
+from cycletime.training.external import ExternalAgent, TrainerSpec, tuned_hyperparameters
+from cycletime.training.make_specs import agent_values, algorithms_with_rules, known_algorithms, tunable_names
 from cycletime.training.sealed_json import check_seal, error_reason, parse_json, sealed_text
-from cycletime.training.spec import AGENTS, refuse_longer_than
+from cycletime.training.spec import refuse_longer_than
 from cycletime.training.toml_files import MOST_BYTES_KEPT
-from cycletime.training.worlds import ClosedFormWorld, World
+from cycletime.training.worlds import ClosedFormWorld, ForeignEnv, World
 
 CANDIDATE_FACTORS = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
 """Default candidates, as multiples of the present cycle time."""
@@ -45,10 +48,12 @@ class Question:
     """The cycle time that the values were tuned at, and at which one could stay."""
     values: Mapping[str, Any] = field(default_factory=dict)
     """The tuned values; others are the paper's baseline."""
+    tuned_fields: Collection[str] = ()
+    """Which of them a tuning chose."""
     others: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the agent, the same at every cycle time."""
     rule: str | None = None
-    """How values are carried, by default the algorithm's own rule."""
+    """How values are carried, by default as recommended for such values."""
     dts: tuple[Duration, ...] = ()
     """Candidates beside the present one; left out, quarter, half, double and four times as long."""
     env_steps: int = 10**6
@@ -64,24 +69,36 @@ class Question:
     """Whether candidates must act and learn in time on this machine."""
     device: str = "cpu"
     engine: str = AUTO
+    trainer: TrainerSpec | None = None
+    """Another library's, whose time to act and learn is not measured."""
 
     def __post_init__(self) -> None:
-        if self.algorithm not in AGENTS:
-            raise unknown_name_error(self.algorithm, "an algorithm", DEFAULT_RULES)
-        if self.algorithm not in DEFAULT_RULES:
-            raise InputError(f"No rule carries the values of {self.algorithm}: give one of {', '.join(DEFAULT_RULES)}.")
+        carried = algorithms_with_rules(self.trainer)
+        if self.algorithm not in known_algorithms(self.trainer):
+            raise unknown_name_error(self.algorithm, "an algorithm", carried)
+        if self.algorithm not in carried:
+            raise InputError(f"No rule carries the values of {self.algorithm}: give one of {', '.join(carried)}.")
         if not (isfinite(self.enough) and self.enough >= 0):
             raise InputError(f"enough is {self.enough}: it must be a difference of returns, at least 0.")
         check_counts(self, "first_seeds", least=2)
         percent(self.confidence)
         if isinstance(self.world, ClosedFormWorld):
             refuse_longer_than(self.world.task.time_limit, self.present)
-        object.__setattr__(self, "rule", self.rule or DEFAULT_RULES[self.algorithm])
+        object.__setattr__(self, "rule", self.rule or self._recommended().rule)
+        object.__setattr__(self, "real_time", self.real_time and self.trainer is None)
+
+    def _recommended(self) -> Recommendation:
+        if self.trainer is None:
+            return recommend_for(self.algorithm, self.values, self.tuned_fields)
+        return recommend(
+            tuned_hyperparameters(
+                self.trainer, self.algorithm, self.values, self.others, self.present, self.tuned_fields
+            )
+        )
 
     def candidates(self, env_dt: Duration) -> tuple[tuple[Duration, ...], dict[str, str]]:
         """Cycle times that the environment can run, the present one among them; and why others are left out."""
-        cycle_steps(self.present, env_dt)
-        for dt in self.dts:
+        for dt in () if isinstance(self.world, ForeignEnv) else (self.present, *self.dts):
             cycle_steps(dt, env_dt)
         wanted = {self.present, *(self.dts or (self.present * factor for factor in CANDIDATE_FACTORS))}
         why = {dt: self._why_none(dt, env_dt) for dt in sorted(wanted)}
@@ -91,7 +108,7 @@ class Question:
         )
 
     def _why_none(self, dt: Duration, env_dt: Duration) -> str | None:
-        if (dt / env_dt).denominator != 1:
+        if (dt / env_dt).denominator != 1 and not isinstance(self.world, ForeignEnv):
             return f"no multiple of the environment's step, {env_dt}"
         if isinstance(self.world, ClosedFormWorld) and dt > self.world.task.time_limit:
             return f"longer than an episode, {self.world.task.time_limit}"
@@ -115,14 +132,18 @@ class Question:
             others={self.algorithm: {name: (value,) for name, value in self.others.items()}},
             device=self.device,
             engine=self.engine,
+            trainer=self.trainer,
         )
 
     def cell(self, dt: Duration) -> Cell:
         (cell,) = self.study([dt], 1).cells()
         return cell
 
-    def agents(self, dts: Iterable[Duration]) -> dict[Duration, Agent]:
+    def agents(self, dts: Iterable[Duration]) -> dict[Duration, Agent | ExternalAgent]:
         return {dt: self.cell(dt).agent for dt in dts}
+
+    def own_agents(self, dts: Iterable[Duration]) -> dict[Duration, Agent]:
+        return {dt: self.cell(dt).run(0).own_agent for dt in dts}
 
     def simulated_h(self, runs: int, env_dt: Duration) -> float:
         return float(runs * self.env_steps * env_dt.exact_s / 3600)
@@ -141,11 +162,11 @@ class Question:
             "measure": MEASURES[self.measure][0],
         }
         names = ("confidence", "enough", "first_seeds", "real_time", "device", "engine")
-        return {**data, **{name: getattr(self, name) for name in names}}
+        trainer = {} if self.trainer is None else {"trainer": self.trainer.as_json()}
+        return {**data, **{name: getattr(self, name) for name in names}, **trainer}
 
 
 def first_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
-    """The first difference between two questions, in words; None if they are equal."""
     for name, value in now.items():
         with suppress(KeyError):
             if before[name] == value:
@@ -195,7 +216,6 @@ class Advice:
     ended: EndReason = "stopped"
     next: NextLook | None = None
     wall_s: float = 0.0
-    """Wall time of this call."""
 
     @property
     def looks(self) -> SequentialDesign:
@@ -228,7 +248,6 @@ class Advice:
         return [score for score in self.scores[dt] if score is not None]
 
     def can_stay(self) -> bool:
-        """Whether the present cycle time can be used at all."""
         present = self.question.present
         return present not in self.without_mean and (present not in self.in_time or self.in_time[present].fits)
 
@@ -242,7 +261,7 @@ class Advice:
 
     def values(self, dt: Duration) -> dict[str, Any]:
         agent = self.question.cell(dt).agent
-        values = {name: getattr(agent, name) for name in TUNABLE[self.question.algorithm]}
+        values = agent_values(agent, tunable_names(self.question.algorithm, self.question.trainer))
         if isinstance(agent, SACAgent) and agent.updates_per_step != 1:
             values["updates_per_step"] = agent.updates_per_step
         return values

@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import count
-from math import floor, isfinite, log10
+from math import ceil, floor, isfinite, log10
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from cycletime.agents import Agent
-from cycletime.duration import Duration, cycle_steps
+from cycletime.duration import Duration
 from cycletime.errors import InputError, RunError
+from cycletime.processes import owning_children
 from cycletime.statistics import Judgement
 from cycletime.studies.advice import (
     ADVICE_FILE,
@@ -51,7 +53,6 @@ from cycletime.training.latency import DEFAULT_MARGIN
 from cycletime.training.worlds import ClosedFormWorld, refuse_unknown_env
 
 CandidateRun: TypeAlias = tuple[Duration, int]
-"""A candidate and a seed."""
 
 FIRST_LOOK_SHARE = 0.25
 """Share of the budget for the first look, where the length of runs follows from it."""
@@ -85,8 +86,6 @@ class Budget:
 
 @dataclass
 class WallTimeModel:
-    """Expected wall time of runs on this machine."""
-
     measure: Callable[[], tuple[Costs, float]]
     """What runs cost, and how long a process takes to start, from a short trial; called once, and only if needed."""
     workers: int
@@ -116,8 +115,6 @@ class WallTimeModel:
 
 @dataclass(frozen=True)
 class BudgetTracker:
-    """A budget and what was spent of it."""
-
     budget: Budget
     wall_time: WallTimeModel
     clock: Callable[[], float]
@@ -130,7 +127,6 @@ class BudgetTracker:
         return self.budget.wall_s is not None and self.wall_s() >= self.budget.wall_s
 
     def has_room(self, wall_s: float, spent_h: float, simulated_h: float) -> bool:
-        """Whether runs that are expected to take so long fit into the budget."""
         most_s, most_h = self.budget.wall_s, self.budget.simulated_h
         in_time = most_s is None or self.wall_s() + wall_s <= most_s
         return in_time and (most_h is None or spent_h + simulated_h <= most_h * (1 + 1e-9))
@@ -163,7 +159,7 @@ def affordable_env_steps(question: Question, dts: Sequence[Duration], spending: 
 def _min_env_steps(question: Question, dts: Sequence[Duration], env_dt: Duration) -> int:
     """Enough for `MIN_UPDATES` at every cycle time, after the agent's random start."""
     steps = {dt: agent.random_steps + MIN_UPDATES * agent.period for dt, agent in question.agents(dts).items()}
-    return max(count * cycle_steps(dt, env_dt) for dt, count in steps.items())
+    return max(ceil(count * (dt / env_dt)) for dt, count in steps.items())
 
 
 def _floor_two_digits(number: float) -> int:
@@ -175,8 +171,6 @@ def _floor_two_digits(number: float) -> int:
 
 @dataclass(frozen=True)
 class CandidateRuns:
-    """Runs of candidates, kept in a folder."""
-
     path: Path
     question: Question
 
@@ -214,8 +208,6 @@ class CandidateRuns:
 
 @dataclass
 class SequentialSearch:
-    """Looks at more and more seeds of the candidates that may be the best, until one is left or the budget is spent."""
-
     advice: Advice
     runs: CandidateRuns
     executor: Executor
@@ -224,7 +216,6 @@ class SequentialSearch:
     stop: Callable[[], bool]
 
     def run(self) -> Advice:
-        """The answer, after as many looks as it takes and the budget allows."""
         ended, looks = None, count(1)
         while ended is None:
             look = next(looks)
@@ -348,10 +339,11 @@ def advise(
         question = replace(question, env_steps=env_steps)
     if before is not None:
         question = _resumed_question(question, before, env_steps, path)
-    facts = world_facts(question.world, question.present)
-    dts, not_tried = question.candidates(facts.env_dt)
-    known = _measure(question, facts, dts, instruments) if before is None else _Measured.of(before)
-    late = {dt: each for dt, each in known.in_time.items() if not each.fits and dt != question.present}
+    with nullcontext() if isinstance(question.world, ClosedFormWorld) else owning_children():
+        facts = world_facts(question.world, question.present)
+        dts, not_tried = question.candidates(facts.env_dt)
+        known = _measure(question, facts, dts, instruments) if before is None else _measured_before(before)
+    late = {dt: each for dt, each in known["in_time"].items() if not each.fits and dt != question.present}
     tried = tuple(dt for dt in dts if dt not in late)
     wall_time = WallTimeModel(partial(instruments.costs_of, question, tried), executor.workers, facts.env_dt)
     spending = BudgetTracker(budget, wall_time, instruments.clock, began_s)
@@ -363,38 +355,29 @@ def advise(
         question=question,
         env_dt=facts.env_dt,
         tried=tried,
-        in_time=known.in_time,
-        machine=known.machine,
         not_tried={**not_tried, **{str(dt): _why_late(each) for dt, each in late.items()}},
-        comparable=known.comparable,
+        **known,
     )
     if len(tried) > 1:
         advice = SequentialSearch(advice, CandidateRuns(path, question), executor, spending, observers, stop).run()
     return replace(advice, wall_s=spending.wall_s(), ended=advice.ended if len(tried) > 1 else "alone")
 
 
-@dataclass(frozen=True)
-class _Measured:
-    """What is measured once and then kept, since another result would change the question."""
-
-    in_time: Mapping[Duration, RealTimeFit]
-    machine: Mapping[str, Any]
-    comparable: bool | None
-
-    @classmethod
-    def of(cls, before: Mapping[str, Any]) -> _Measured:
-        in_time = {Duration(dt): RealTimeFit(**each) for dt, each in before["in_time"].items()}
-        return cls(in_time, before["machine"], before["comparable"])
-
-
 def _measure(
     question: Question, facts: WorldFacts, dts: Sequence[Duration], instruments: MachineMeasurements
-) -> _Measured:
+) -> dict[str, Any]:
+    """What an `Advice` says of the machine and the environment, measured once: another result changes the question."""
     instruments.tell("Checking that returns can be compared ...")
-    comparable, where = returns_are_comparable(question.world, facts.env_dt, dts), describe_machine()
-    if not question.real_time:
-        return _Measured({}, where, comparable)
-    return _Measured(instruments.in_time(question.agents(dts), facts, instruments.tell), where, comparable)
+    return {
+        "comparable": returns_are_comparable(question.world, facts.env_dt, dts),
+        "machine": describe_machine(),
+        "in_time": instruments.in_time(question.own_agents(dts), facts, instruments.tell) if question.real_time else {},
+    }
+
+
+def _measured_before(before: Mapping[str, Any]) -> dict[str, Any]:
+    in_time = {Duration(dt): RealTimeFit(**each) for dt, each in before["in_time"].items()}
+    return {"comparable": before["comparable"], "machine": before["machine"], "in_time": in_time}
 
 
 def _resumed_question(question: Question, before: Mapping[str, Any], env_steps: int | None, path: Path) -> Question:

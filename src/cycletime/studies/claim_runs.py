@@ -16,8 +16,6 @@ from cycletime.training.spec import RunSpec
 
 @dataclass(frozen=True)
 class ClaimedRun:
-    """A run with its lease."""
-
     spec: RunSpec
     lease: Lease
 
@@ -33,8 +31,6 @@ class ClaimedRun:
 
 @dataclass
 class RunClaimer:
-    """Claims runs of a study, a batch at a time."""
-
     folder: StudyFolder
     plan: Plan
     worker: str
@@ -42,7 +38,6 @@ class RunClaimer:
     on_loss: Callable[[], object]
     """Called if another worker took a lease, since this one was frozen."""
     program: str | None = None
-    """The program that is compiled already."""
     free: dict[str, deque[PlannedRun]] = field(default_factory=dict)
     """By program, runs that were free at the last look."""
 

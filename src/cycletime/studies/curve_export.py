@@ -57,7 +57,6 @@ def study_curves(folder: StudyFolder, bins: int | None = None) -> pa.Table:
 
 
 def _tables(plan: Plan, folder: StudyFolder, schema: pa.Schema, bins: int | None) -> Iterator[tuple[str, pa.Table]]:
-    """Each finished run's name and rows, in the order of cells and seeds."""
     done = [
         (name, {**cell.labels, "dt": float(cell.dt), "seed": seed})
         for index, cell in enumerate(plan.cells)

@@ -18,7 +18,7 @@ from cycletime.duration import Duration, cycle_steps
 from cycletime.training.latency import TimingConditions, judge_timing, measure_agents
 from cycletime.training.machine import cores, processor, system_load
 from cycletime.training.spec import LearnerName
-from cycletime.training.worlds import ActionBounds, ClosedFormWorld, World, make_env, observation_size
+from cycletime.training.worlds import ActionBounds, ClosedFormWorld, ForeignEnv, World, make_env, observation_size
 
 _HELD_ACTION = 0.3
 """The held action, as a share of the largest."""
@@ -30,8 +30,6 @@ _TOLERANCE = 1e-2
 
 @dataclass(frozen=True)
 class WorldFacts:
-    """Sizes and time step of an environment."""
-
     env_dt: Duration
     observation_size: int
     action_size: int
@@ -41,6 +39,9 @@ def world_facts(world: World, dt: Duration) -> WorldFacts:
     """Sizes and time step of an environment, which may have to be made for it."""
     if isinstance(world, ClosedFormWorld):
         return WorldFacts(world.env_dt, world.task.observation_size, world.task.action_size)
+    if isinstance(world, ForeignEnv):
+        assert world.env_dt is not None, "it has one"
+        return WorldFacts(world.env_dt, 0, 0)  # only its trainer knows
     env = make_env(world, dt)
     try:
         return WorldFacts(Duration(env.get_wrapper_attr("env_dt")), observation_size(env), ActionBounds.of(env).size)
@@ -51,9 +52,11 @@ def world_facts(world: World, dt: Duration) -> WorldFacts:
 def returns_are_comparable(world: World, env_dt: Duration, dts: Sequence[Duration]) -> bool | None:
     """Whether a held action earns the same at all cycle times.
 
-    None where that cannot be told: the same seed does not give the same episode, or the cycle times have no common
-    multiple that is soon reached.
+    None where that cannot be told: the same seed does not give the same episode, the cycle times have no common
+    multiple that is soon reached, or only another library's trainer makes the environment.
     """
+    if isinstance(world, ForeignEnv):
+        return None
     together = lcm(*(cycle_steps(dt, env_dt) for dt in dts))
     if together > _MAX_STEPS:
         return None
@@ -106,7 +109,6 @@ class RealTimeFit:
 def measure_real_time_fit(
     agents: Mapping[Duration, Agent], facts: WorldFacts, tell: Callable[[str], object] = lambda what: None
 ) -> dict[Duration, RealTimeFit]:
-    """Time `act` and `learn` at each cycle time."""
     act, learn = measure_agents(agents, facts.observation_size, facts.action_size, MEASURE_DURATION_S, tell)
     found = {}
     for dt, agent in agents.items():
@@ -117,5 +119,4 @@ def measure_real_time_fit(
 
 
 def describe_machine() -> dict[str, Any]:
-    """Processor, cores and load."""
     return {"processor": processor(), "cores": cores(), "load": system_load()}

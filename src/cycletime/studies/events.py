@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias
 from uuid import uuid4
 
+from cycletime.bounded import open_regular, read_bounded
 from cycletime.errors import RunError
 from cycletime.studies.plan import Plan
 from cycletime.studies.study_folder import RunState
@@ -35,13 +36,13 @@ from cycletime.training.sealed_json import parse_json
 
 PROGRESS_INTERVAL_S = 1.0
 WALL_TIME_INTERVAL_S = 5.0
+_MOST_BYTES = 10_000
+"""Of a file with two times."""
 Outcome: TypeAlias = Literal["done", "failed", "stopped"]
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened to a worker or to one of its runs."""
-
     name: str = ""
     """The run's; empty where it is the worker's event alone."""
     env_steps: int | None = None
@@ -49,13 +50,9 @@ class Event:
     error: str | None = None
     """What went wrong with the run; without an outcome it is tried again."""
     worker: str | None = None
-    """The worker that starts."""
     machine: str | None = None
-    """What its machine lacks."""
     died: str | None = None
-    """Why it ends itself."""
     left: bool | None = None
-    """It exits in order."""
 
     def as_json(self) -> dict[str, Any]:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
@@ -67,7 +64,6 @@ class Event:
 
 
 def events_file(folder: Path, worker: str) -> Path:
-    """The file of a worker's events."""
     return folder / f"{worker}.jsonl"
 
 
@@ -78,8 +74,6 @@ def stop_file(folder: Path, worker: str) -> Path:
 
 @dataclass
 class EventWriter:
-    """Appends a worker's events to its file."""
-
     file: IO[str]
     clock: Callable[[], float] = time.monotonic
     due_s: dict[str, float] = field(default_factory=dict)
@@ -101,7 +95,6 @@ class EventWriter:
 
 @contextmanager
 def open_event_writer(folder: Path, worker: str) -> Iterator[EventWriter]:
-    """Open the file of a worker's events; it is made, or appended to."""
     path = events_file(folder, worker)
     with disk_errors(path):
         file = path.open("a")
@@ -114,16 +107,13 @@ def open_event_writer(folder: Path, worker: str) -> Iterator[EventWriter]:
 
 @dataclass
 class EventReader:
-    """Reads a worker's events as they are written."""
-
     path: Path
     position: int = 0
-    """Bytes that were read."""
 
     def new_events(self) -> Iterator[Event]:
         """The events of whole lines that were written since the last call."""
         try:
-            with self.path.open("rb") as file:
+            with open_regular(self.path) as file:
                 file.seek(self.position)
                 new = file.read()
         except FileNotFoundError:
@@ -154,8 +144,6 @@ class StudyObserver:
 
 
 class WallTimeRecorder(StudyObserver):
-    """Writes down for how long a study is run."""
-
     def __init__(self, study: Path, clock: Callable[[], float] = time.time) -> None:
         self.file = study / "sessions" / f"{uuid4().hex[:12]}.json"
         self.clock = clock
@@ -187,9 +175,9 @@ class WallTimeRecorder(StudyObserver):
 def recorded_wall_s(study: Path) -> float | None:
     """The seconds in which a study was run; None where that was not written down, or cannot be read."""
     try:
-        spans = [parse_json(file.read_bytes()) for file in (study / "sessions").glob("[!.]*.json")]
+        spans = [parse_json(read_bounded(file, _MOST_BYTES)) for file in (study / "sessions").glob("[!.]*.json")]
         times = sorted((float(span["began"]), float(span["ended"])) for span in spans)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):  # InputError is a ValueError
         return None
     if not times:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
+import select
 import subprocess
 import sys
 import time
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from cycletime.errors import InputError, MachineError, RunError
+from cycletime.processes import END_TIMEOUT_S, kill_session
 from cycletime.studies.worker import EXIT_MACHINE_ERROR, worker_environment
 from cycletime.training.machine import cores
 
@@ -68,12 +69,10 @@ POLL_S = 0.05
 
 @dataclass
 class LocalExecutor:
-    """Processes on this machine."""
-
     workers: int = field(default_factory=cores)
     gpus: tuple[str, ...] = ()
     """The GPUs that they share, as CUDA_VISIBLE_DEVICES calls them; none for whatever there is."""
-    processes: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     started: int = 0
 
     def __post_init__(self) -> None:
@@ -95,7 +94,6 @@ class LocalExecutor:
                     [*WORKER_COMMAND, str(study), name, str(self.workers)],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
-                    text=True,
                     env={**variables, **({} if gpu is None else {VISIBLE_DEVICES: gpu})},
                     start_new_session=True,  # Ctrl-C is for the one who started it, who then lets it save and go
                 )
@@ -111,11 +109,8 @@ class LocalExecutor:
             time.sleep(POLL_S)
         reasons = {}
         for name in over:
-            with self.processes.pop(name) as process:
-                assert process.stdout is not None, "it was made with a pipe"
-                said = process.stdout.read()  # not communicate(), which wants an input that `stop` has not closed
-            if process.returncode:
-                _kill(process)  # those that its environment has started, and that nobody closed
+            process = self.processes.pop(name)
+            said = _end(process)
             if process.returncode == EXIT_MACHINE_ERROR:
                 raise MachineError(said)
             reasons[name] = "" if process.returncode == 0 else f"its worker died with status {process.returncode}"
@@ -128,8 +123,7 @@ class LocalExecutor:
                 process.stdin.close()
 
     def kill(self, name: str) -> None:
-        """Kill a process, and those that its environment has started."""
-        _kill(self.processes[name])
+        kill_session(self.processes[name])
 
     def close(self, wait_s: float) -> None:
         """Wait until all have saved and exited; kill those that do not."""
@@ -141,16 +135,26 @@ class LocalExecutor:
                     process.wait(max(0.0, until - time.monotonic()))
         finally:
             for process in self.processes.values():
-                _kill(process)
-                process.wait()
-                assert process.stdout is not None, "it was made with a pipe"
-                process.stdout.close()
+                _end(process)
             self.processes.clear()
 
 
-def _kill(process: subprocess.Popen[str]) -> None:
-    with suppress(ProcessLookupError, PermissionError):  # all of its session have ended
-        os.killpg(process.pid, signal.SIGKILL)
+def _end(process: subprocess.Popen[bytes]) -> str:
+    """End a process with all that its environment has started, in so many seconds; what it has printed."""
+    assert process.stdin is not None, "it was made with a pipe"
+    assert process.stdout is not None, "it was made with a pipe"
+    kill_session(process)
+    until, said, pipe = time.monotonic() + END_TIMEOUT_S, b"", process.stdout.fileno()
+    with suppress(subprocess.TimeoutExpired):  # where the kernel holds it
+        process.wait(END_TIMEOUT_S)
+    # Its guard has the pipe, too, until nothing is left running.
+    while select.select([pipe], [], [], max(0.0, until - time.monotonic()))[0]:
+        if not (more := os.read(pipe, 4096)):
+            break
+        said += more
+    process.stdin.close()
+    process.stdout.close()
+    return said.decode(errors="replace")
 
 
 _OPTIONS_OF_ONE = {
@@ -181,43 +185,36 @@ class ExecutorOptions:
 
 
 def make_executor(name: str, options: ExecutorOptions, device: str = "cpu") -> Executor:
-    """The executor of a name, for a study on a device."""
     if name not in ("local", *_OPTIONS_OF_ONE):
         raise InputError(f"{name!r} is not an executor: give local, ray or slurm.")
-    given = options.given
+    given, workers = options.given, options.workers
     for other, names in _OPTIONS_OF_ONE.items():
         for each in names:
             if each in given and other != name:
                 label = "sbatch" if each == "options" else each
                 raise InputError(f"{label} is {given[each]!r}: that is for the executor {other}, and this is {name}.")
-    if options.workers is not None and options.workers < 1:
-        raise InputError(f"workers is {options.workers}: it must be at least 1.")
-    return {"local": _make_local, "ray": _make_ray, "slurm": _make_slurm}[name](options, device)
+    if workers is not None and workers < 1:
+        raise InputError(f"workers is {workers}: it must be at least 1.")
+    if name == "slurm":
+        return _make_slurm(given, options.options)
+    if name == "ray":
+        from cycletime.studies.ray_executor import RayExecutor
 
-
-def _make_local(options: ExecutorOptions, device: str) -> Executor:
-
+        gpus = options.gpus if options.gpus is not None else 0.0 if device == "cpu" else 1.0
+        if not gpus >= 0:
+            raise InputError(f"gpus is {gpus}: it must be at least 0.")
+        return RayExecutor.connect(options.address, workers=workers, gpus=gpus)
     if device == "cpu":
-        return LocalExecutor() if options.workers is None else LocalExecutor(options.workers)
-    gpus = visible_gpus()
-    return LocalExecutor(options.workers or max(1, len(gpus)), gpus)  # several processes on one GPU only take turns
+        return LocalExecutor() if workers is None else LocalExecutor(workers)
+    gpu_names = visible_gpus()
+    return LocalExecutor(workers or max(1, len(gpu_names)), gpu_names)  # several processes on one GPU only take turns
 
 
-def _make_ray(options: ExecutorOptions, device: str) -> Executor:
-    from cycletime.studies.ray_executor import RayExecutor
-
-    if options.gpus is not None and not options.gpus >= 0:
-        raise InputError(f"gpus is {options.gpus}: it must be at least 0.")
-    gpus = options.gpus if options.gpus is not None else 0.0 if device == "cpu" else 1.0
-    return RayExecutor.connect(options.address, workers=options.workers, gpus=gpus)
-
-
-def _make_slurm(options: ExecutorOptions, device: str) -> Executor:
+def _make_slurm(given: Mapping[str, object], options: Sequence[str]) -> Executor:
     from cycletime.studies.slurm_executor import SlurmExecutor
 
-    given = options.given
     further: dict[str, str] = {}
-    for each in options.options:
+    for each in options:
         key, equals, value = each.partition("=")
         if not equals or not key.strip("-"):
             raise InputError(f"sbatch is {each!r}: give it as NAME=VALUE, such as account=lab.")

@@ -21,6 +21,7 @@ from math import ceil
 from typing import Any, TypeAlias
 
 from cycletime.errors import InputError, RunError
+from cycletime.processes import owning_children
 from cycletime.studies.plan import Plan, PlannedRun, agent_steps_per_run
 from cycletime.studies.spec import Cell
 from cycletime.studies.worker import worker_environment
@@ -77,17 +78,12 @@ def h200_wall_s(plan: Plan, runs: Sequence[PlannedRun]) -> float | None:
 RUN_OVERHEAD_S = 0.007
 """Bookkeeping of one run, as measured by `benchmarks/studies.py`."""
 
-_NO_COMPILATION_CACHE = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
-
 CostKey: TypeAlias = tuple[str, str, str]
-"""A task, an algorithm and an engine."""
 Costs: TypeAlias = Mapping[CostKey, Cost]
 
 
 @dataclass(frozen=True)
 class WallTimeEstimate:
-    """A study's expected wall time."""
-
     wall_s: float
     computing_s: float
     """Sum over workers, without compilation."""
@@ -146,7 +142,7 @@ def measure_costs(plan: Plan, runs: Iterable[PlannedRun]) -> tuple[Costs, float]
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, **worker_environment(plan.study.device), **_NO_COMPILATION_CACHE},
+        env={**os.environ, **worker_environment(plan.study.device), "JAX_ENABLE_COMPILATION_CACHE": "false"},
     )
     if ran.returncode:
         raise RunError(f"The try failed: {(ran.stderr.strip() or 'nothing was said').splitlines()[-1].rstrip('.')}.")
@@ -165,6 +161,7 @@ def _main() -> None:
 
 if __name__ == "__main__":
     try:
-        _main()
+        with owning_children():
+            _main()
     except (InputError, RunError) as error:
         sys.exit(str(error))  # the sentence alone

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from cycletime.bounded import read_bounded
 from cycletime.errors import RunError
 from cycletime.training.atomic_files import disk_errors, hard_link
 from cycletime.training.sealed_json import parse_json
@@ -31,6 +32,7 @@ HEARTBEAT_S = 5.0
 STALE_S = 120.0
 """After this an untouched lease is stale, at least; longer than network file systems remember a file's time."""
 _SUFFIX = ".json"
+_MOST_BYTES = 10_000
 _MAX_PID = 2**22
 """Linux's limit."""
 
@@ -46,18 +48,18 @@ def lease_timeout_s(hang_timeout_s: float) -> float:
 
 @dataclass
 class Lease:
-    """A lease that this process holds."""
-
     path: Path
     token: str
     on_loss: Callable[[], object] = lambda: None
     """Called when a heartbeat finds that the lease was taken."""
+    pid: int = field(default_factory=os.getpid)
     _lost: bool = False
 
     def is_lost(self) -> bool:
-        """Whether another worker has taken it, so that this one must stop writing."""
+        """Whether another worker has taken it, so that this one must stop writing; a forked child never has it."""
         if not self._lost:
-            self._lost = _read_token(self.path) != self.token or _successor_path(self.path, self.token).exists()
+            taken = _read_token(self.path) != self.token or _successor_path(self.path, self.token).exists()
+            self._lost = taken or os.getpid() != self.pid
         return self._lost
 
     def check(self) -> None:
@@ -296,14 +298,14 @@ def _is_alive(pid: int) -> bool:
 def _read_lease(path: Path) -> dict[str, Any] | None:
     """The content of a lease; None if there is none. An unreadable one is known by its inode, and goes stale."""
     try:
-        content, inode = path.read_bytes(), path.stat().st_ino
+        inode = path.stat().st_ino
+        with suppress(ValueError, KeyError, TypeError, AttributeError):  # also of a pipe, or of what is too long
+            lease = parse_json(read_bounded(path, _MOST_BYTES))
+            token = lease["token"]  # which is part of a file's name
+            if token.isalnum() and len(token) <= len(uuid4().hex) and 0 < lease["pid"] <= _MAX_PID:
+                return lease
     except OSError:
         return None
-    with suppress(ValueError, KeyError, TypeError, AttributeError):
-        lease = parse_json(content)
-        token = lease["token"]  # which is part of a file's name
-        if token.isalnum() and len(token) <= len(uuid4().hex) and 0 < lease["pid"] <= _MAX_PID:
-            return lease
     return {"token": f"unreadable-{inode}"}
 
 

@@ -7,9 +7,10 @@ each of several, is a study like any other, whose finished runs `cycletime study
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -29,26 +30,37 @@ FORMAT = 3
 _SUFFIXES = (".py", ".cu", ".cuh")
 _FIXED_DATE = (1980, 1, 1, 0, 0, 0)
 """The date of all files, so that the same study gives the same pack."""
+MOST_BYTES = 64 * 2**20
+_DATA_FOLDER = re.compile(r"^[^/]+\.data/(purelib|platlib)/")
+"""Where a wheel may have what goes beside its other modules."""
 KEEP_SCORES = SaveOptions(episodes=False, policies=False)
 """What a pack keeps of finished runs, unless more is asked for."""
 
 
 @dataclass(frozen=True)
 class PackSummary:
-    """What was packed."""
-
     runs: int
     engines: tuple[str, ...]
 
 
 def pack_studies(
-    studies: Sequence[StudySpec], file: Path, *, keeps: Sequence[SaveOptions] = (), in_folders: bool | None = None
+    studies: Sequence[StudySpec],
+    file: Path,
+    *,
+    keeps: Sequence[SaveOptions] = (),
+    in_folders: bool | None = None,
+    packages: Path | None = None,
 ) -> PackSummary:
-    """Write a pack; each study may have a folder of its name in OUT, and has where there are several."""
+    """Write a pack; each study may have a folder of its name in OUT, and has where there are several.
+
+    `packages` is a folder of wheels, modules and scripts that other libraries' trainers need there.
+    """
+    if packages is not None and not packages.is_dir():
+        raise InputError(f"{str(packages)!r} is no folder: give one with wheels, modules or scripts.")
     in_folders = len(studies) > 1 if in_folders is None else in_folders
     if in_folders:
         _check_names(studies)
-    for world in (world for study in studies for world in study.worlds):
+    for world in (world for study in studies if study.trainer is None for world in study.worlds):
         if not isinstance(world, ClosedFormWorld):
             raise InputError(f"{world.name!r} is an environment: a pack is for tasks in closed form, so leave it out.")
     for study in studies:
@@ -63,7 +75,7 @@ def pack_studies(
         for plan, keep in zip(plans, keeps or [KEEP_SCORES] * len(plans), strict=True)
     ]
     manifest = {"format": FORMAT, "studies": parts, "code": code_version()}
-    write_whole(file, lambda unfinished: _write(unfinished, manifest))
+    write_whole(file, lambda unfinished: _write(unfinished, manifest, packages))
     engines = sorted({name for plan in plans for name in plan.engines()})
     return PackSummary(sum(len(plan.runs) for plan in plans), tuple(engines))
 
@@ -77,7 +89,7 @@ def _check_names(studies: Sequence[StudySpec]) -> None:
             raise InputError(f"A study is called {name!r}: packed with others, it needs a name that a folder can have.")
 
 
-def _write(file: Path, manifest: dict[str, Any]) -> None:
+def _write(file: Path, manifest: dict[str, Any], packages: Path | None) -> None:
     package = Path(cycletime.__file__).parent
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as pack:
         _add(pack, "__main__.py", Path(pack_main.__file__).read_bytes())
@@ -85,6 +97,25 @@ def _write(file: Path, manifest: dict[str, Any]) -> None:
         for path in sorted(package.rglob("*")):
             if path.suffix in _SUFFIXES:
                 _add(pack, str(path.relative_to(package.parent)), path.read_bytes())
+        for name, content in () if packages is None else _package_files(packages):
+            _add(pack, f"{pack_main.PACKAGES}/{name}", content)
+    if file.stat().st_size > MOST_BYTES:
+        size, most = file.stat().st_size / 2**20, MOST_BYTES / 2**20
+        raise InputError(f"The pack would have {size:,.1f} MiB: it may have {most:g} at most, so leave packages out.")
+
+
+def _package_files(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """What is in a folder, by name; wheels as they would be installed."""
+    for path in sorted(each for each in folder.rglob("*") if each.is_file() and "__pycache__" not in each.parts):
+        if path.suffix != ".whl":
+            yield path.relative_to(folder).as_posix(), path.read_bytes()
+            continue
+        try:
+            with zipfile.ZipFile(path) as wheel:
+                for name in sorted(each for each in wheel.namelist() if not each.endswith("/")):
+                    yield _DATA_FOLDER.sub("", name), wheel.read(name)
+        except zipfile.BadZipFile as error:
+            raise InputError(f"{str(path)!r} is no wheel: {error}.") from error
 
 
 def _add(pack: zipfile.ZipFile, name: str, content: bytes) -> None:

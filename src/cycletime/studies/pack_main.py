@@ -16,12 +16,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 MANIFEST = "pack.json"
+PACKAGES = "packages"
+"""The folder of a pack with other libraries, and what trainers look for beside a study file."""
 CODE_VARIABLE = "CYCLETIME_CODE"
 """Environment variable with the version of a pack's code, which is not installed."""
 
 
 def main(arguments: list[str]) -> int:
-    """Run the pack; the exit status."""
     parser = argparse.ArgumentParser(prog="python pack.zip", description="Train the packed runs on this machine.")
     parser.add_argument("out", metavar="OUT", type=Path, help="where results are written")
     parser.add_argument("--policies", action="store_true", help="keep the policies, 20 KB for each run of PPO")
@@ -38,7 +39,12 @@ def main(arguments: list[str]) -> int:
     # For this process, and for the workers that it starts.
     sys.path[0] = str(code)
     others = os.environ.get("PYTHONPATH")  # an empty one would stand for the folder that one is in
-    os.environ |= {"PYTHONPATH": os.pathsep.join(filter(None, [str(code), others])), CODE_VARIABLE: manifest["code"]}
+    packages = str(code / PACKAGES)
+    sys.path.insert(1, packages)
+    path = os.pathsep.join(filter(None, [str(code), packages, others]))
+    os.environ |= {"PYTHONPATH": path, CODE_VARIABLE: manifest["code"]}
+    for trainer in (part["study"]["trainer"] for part in manifest["studies"] if "trainer" in part["study"]):
+        trainer["home"] = packages
     from cycletime.studies import pack_runner
 
     if given.check:
@@ -47,7 +53,6 @@ def main(arguments: list[str]) -> int:
 
 
 def unpack(pack: Path, out: Path) -> Path:
-    """Unpack into a folder of the pack's own."""
     code = out / f"code-{sha256(pack.read_bytes()).hexdigest()[:12]}"
     if not (code / "whole").exists():
         with zipfile.ZipFile(pack) as file:

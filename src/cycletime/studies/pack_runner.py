@@ -24,7 +24,6 @@ LINE_INTERVAL_S = 5.0
 
 
 def check_kernels() -> int:
-    """Check the kernels on this machine's GPU."""
     from cycletime.cuda.check import print_checks
     from cycletime.training.machine import prepare_jax
 
@@ -33,7 +32,6 @@ def check_kernels() -> int:
 
 
 def run_pack(manifest: Mapping[str, Any], out: Path, workers: int | None, *, episodes: bool, policies: bool) -> int:
-    """Run the packed studies one after the other; the exit status."""
     with lenient_streams():
         return _run(manifest, out, workers, SaveOptions(episodes, policies))
 
@@ -66,8 +64,6 @@ def _run(manifest: Mapping[str, Any], out: Path, workers: int | None, wanted: Sa
 
 
 class LineProgress(StudyObserver):
-    """Prints a line every few seconds."""
-
     def __init__(self, name: str) -> None:
         self.name = name
 

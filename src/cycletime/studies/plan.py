@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +12,7 @@ from hashlib import sha256
 from cycletime.duration import cycle_steps
 from cycletime.studies.spec import Cell, StudySpec
 from cycletime.training.engine import engine_for
-from cycletime.training.spec import RESULT_VERSION, RunSpec
+from cycletime.training.spec import RunSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +28,6 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Plan:
-    """A study's runs, each once, and its cells."""
-
     study: StudySpec
     cells: tuple[Cell, ...]
     runs: tuple[PlannedRun, ...]
@@ -102,10 +99,7 @@ class Plan:
 def run_names(cell: Cell, seeds: Sequence[int]) -> tuple[str, ...]:
     """The names of a cell's runs, as `RunSpec.name` gives them; a study may have too many to ask each run."""
     first = cell.run(seeds[0])
-    data = {**first.as_json(), "result_version": RESULT_VERSION}
-    del data["origin"]
-    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
-    before, after = text.rsplit(f'"seed":{first.seed},"world":', 1)
+    before, after = first.identity_text().rsplit(f'"seed":{first.seed},"world":', 1)
     begun = sha256(f'{before}"seed":'.encode())
     prefix = first.name.removesuffix(f"seed{first.seed}-{first.identity[:10]}")
     names = []

@@ -19,6 +19,7 @@ from cycletime.studies.events import Event, StudyObserver
 from cycletime.studies.plan import Plan, agent_steps_per_run
 from cycletime.studies.spec import Cell
 from cycletime.studies.study_folder import RunState, StudyFolder
+from cycletime.training.external import ExternalAgent
 from cycletime.training.progress_bar import NARROW, ErrorConsole, ShrinkingText
 
 LINE_INTERVAL_S = 10.0
@@ -32,8 +33,6 @@ _RATE_WINDOW_S = 60.0
 
 
 class _Bar(Progress):
-    """A bar with lines below it."""
-
     below: tuple[str, ...] = ()
 
     def get_renderables(self) -> Iterator[RenderableType]:
@@ -43,8 +42,6 @@ class _Bar(Progress):
 
 
 class StudyProgress(StudyObserver):
-    """Shows a study on standard error."""
-
     def __init__(self, workers: int) -> None:
         self.workers = workers
         self.console = ErrorConsole()
@@ -97,7 +94,6 @@ class StudyProgress(StudyObserver):
             self._show()
 
     def wait(self, holders: Mapping[str, str]) -> None:
-        """Print who is waited for, where that has changed."""
         who = Counter(holders.values())
         if who and who.keys() != self._waited_for:
             self._waited_for = who.keys()
@@ -155,7 +151,6 @@ class StudyProgress(StudyObserver):
 
 
 def format_groups(plan: Plan) -> str:
-    """How many runs there are, and how many programs compute them."""
     groups = len(plan.groups())
     return f"{format_runs(len(plan.runs))} in {groups:,} group{'' if groups == 1 else 's'}"
 
@@ -172,7 +167,8 @@ def format_seconds(seconds: float) -> str:
 
 
 def _steps_before_learning(cell: Cell) -> int:
-    """About how many environment steps pass before the first update."""
+    if isinstance(cell.agent, ExternalAgent):
+        return 0
     return round(periods_before_learning(cell.agent) * cell.agent.period * cell.env_steps / agent_steps_per_run(cell))
 
 

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from cycletime.errors import InputError, MachineError
 from cycletime.studies.events import events_file
-from cycletime.studies.worker import work, worker_environment
+from cycletime.studies.worker import work_and_end_children, worker_environment
 from cycletime.training.machine import cores
 
 CONNECT_TIMEOUT_S = 10.0
@@ -77,7 +77,7 @@ class RayExecutor:
         variables = worker_environment(device)
         if 0 < self.gpus < 1:
             variables["XLA_PYTHON_CLIENT_MEM_FRACTION"] = f"{GPU_MEMORY_FRACTION * self.gpus:.3f}"
-        task = ray.remote(work).options(
+        task = ray.remote(work_and_end_children).options(
             num_cpus=1, num_gpus=self.gpus, max_retries=0, runtime_env={"env_vars": variables}
         )
         names = [f"{command}-{uuid4().hex[:8]}" for _ in range(count)]

@@ -19,8 +19,6 @@ _SOURCE_KINDS = "a run's folder, or one that contains some, or a study"
 
 @dataclass
 class ImportSummary:
-    """What became of the runs that were found."""
-
     imported: int = 0
     known: int = 0
     """The study has them already."""
@@ -59,23 +57,13 @@ def _find_finished(source: Path) -> tuple[list[Path], list[Path]]:
         raise InputError(f"{source} is not there: give {_SOURCE_KINDS}.")
     if source.is_file() and source.suffix != SUFFIX:
         raise InputError(f"{source} is not a file of finished runs, which end with {SUFFIX}: give {_SOURCE_KINDS}.")
-    folders, files = finished_folders(source), bundle_files(source)
+    found = [source] if source.is_file() else sorted(source.rglob(f"*{SUFFIX}"))
+    files = [path for path in found if path.is_file() and "checkpoints" not in path.parts and path.name[0] != "."]
+    folders = sorted(result.parent for result in source.rglob("result.json"))
+    folders, files = ([path for path in paths if DAMAGED_FOLDER not in path.parts] for paths in (folders, files))
     if not folders and not files:
         raise InputError(f"There is no finished run in {source}: give {_SOURCE_KINDS}.")
     return folders, files
-
-
-def finished_folders(source: Path) -> list[Path]:
-    """The folders of finished runs at a place and below it, but for those that a study has put aside."""
-    return sorted(result.parent for result in source.rglob("result.json") if DAMAGED_FOLDER not in result.parts)
-
-
-def bundle_files(source: Path) -> list[Path]:
-    """The files with finished runs at a place and below it."""
-    if source.is_file():
-        return [source]
-    found = (path for path in source.rglob(f"*{SUFFIX}") if "checkpoints" not in path.parts and path.is_file())
-    return sorted(path for path in found if DAMAGED_FOLDER not in path.parts and not path.name.startswith("."))
 
 
 @dataclass
@@ -85,7 +73,6 @@ class _Importer:
     summary: ImportSummary = field(default_factory=ImportSummary)
 
     def import_file(self, path: Path) -> None:
-        """Import a file's runs; none of a damaged one."""
         bundle = Bundle(path)
         try:
             fault = _kernel_mismatch(bundle)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import nan
 from typing import Any, Literal, TypeAlias
 
@@ -30,13 +30,10 @@ MEASURES: Mapping[str, tuple[str, str]] = {
 """By name, a measure's key in result.json, and its label."""
 AS_GIVEN = "as given"
 """The label of values that no rule carries."""
-_FIXED = ("task", "algorithm", "rule", "dt")
 
 
 @dataclass(frozen=True, eq=False)
 class RunScore:
-    """A run, its state and its score."""
-
     name: str
     spec: RunSpec
     state: RunState
@@ -83,17 +80,19 @@ def _read_runs(
     known: dict[str, RunScore],
 ) -> tuple[RunScore, ...]:
     for seed, name in zip(folder.study.seeds, names, strict=True):
-        if name not in known:
-            known[name] = _run_score(folder, cell.run(seed), name, measure, states[name])
+        if name in known:
+            continue
+        known[name] = RunScore(name, cell.run(seed), states[name])
+        if states[name] == "done":
+            result = folder.store.result(name)
+            score = result[MEASURES[measure][0]]
+            known[name] = replace(
+                known[name],
+                score=None if score is None else float(score),
+                result=result,
+                means=folder.store.means(name),
+            )
     return tuple(known[name] for name in names)
-
-
-def _run_score(folder: StudyFolder, spec: RunSpec, name: str, measure: str, state: RunState) -> RunScore:
-    if state != "done":
-        return RunScore(name, spec, state)
-    result = folder.store.result(name)
-    score = result[MEASURES[measure][0]]
-    return RunScore(name, spec, state, None if score is None else float(score), result, folder.store.means(name))
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,6 @@ class Panel:
     rules: tuple[str, ...]
     """In the study's order; others are compared with the first."""
     dts: tuple[Duration, ...]
-    """The shortest first."""
     cells: Mapping[tuple[str, Duration], tuple[RunScore, ...]]
     """By rule and cycle time, a run for each seed."""
 
@@ -121,11 +119,14 @@ class Panel:
         return " and ".join(sorted(sources)) or "no data yet"
 
     def runs(self) -> Iterator[RunScore]:
-        """Its runs, each once though several cells may share it."""
         yield from {run.name: run for cell in self.cells.values() for run in cell}.values()
 
     def scores(self, rule: str, dt: Duration) -> list[float]:
-        return [run.score for run in self.cells[rule, dt] if run.score is not None]
+        return list(self.seed_scores(rule, dt).values())
+
+    def seed_scores(self, rule: str, dt: Duration) -> dict[int, float]:
+        """Scores by seed, of runs that have one."""
+        return {run.spec.seed: run.score for run in self.cells[rule, dt] if run.score is not None}
 
     def counts(self, place: tuple[str, Duration]) -> Counter[RunOutcome]:
         return Counter(run.outcome for run in self.cells[place])
@@ -137,15 +138,11 @@ class Panel:
 
 @dataclass(frozen=True)
 class StudyScores:
-    """All runs of a study with their scores."""
-
     folder: StudyFolder
     measure: str
-    """A name of `MEASURES`."""
     panels: tuple[Panel, ...]
 
     def runs(self) -> list[RunScore]:
-        """All runs, each once."""
         return list({run.name: run for panel in self.panels for run in panel.runs()}.values())
 
     def counts(self) -> Counter[RunOutcome]:
@@ -155,23 +152,24 @@ class StudyScores:
 def read_scores(folder: StudyFolder, measure: str = "average") -> StudyScores:
     """The scores of all runs that a study plans, in panels; what is damaged does not count as done."""
     folder = folder.checked()
-    cells: dict[tuple[Any, ...], dict[tuple[str, Duration], tuple[RunScore, ...]]] = {}
-    labels: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    panels: dict[tuple[Any, ...], dict[tuple[str, Duration], tuple[RunScore, ...]]] = {}
     for cell, runs in read_cells(folder, measure):
-        key = tuple(value for name, value in cell.labels.items() if name not in ("rule", "dt"))
-        labels[key] = cell.labels
-        cells.setdefault(key, {})[str(cell.labels["rule"] or AS_GIVEN), cell.dt] = runs
-    return StudyScores(folder, measure, tuple(_panel(labels[key], cells[key]) for key in cells))
-
-
-def _panel(labels: Mapping[str, Any], cells: Mapping[tuple[str, Duration], tuple[RunScore, ...]]) -> Panel:
-    return Panel(
-        task=labels["task"],
-        algorithm=labels["algorithm"],
-        hyperparameters={name: value for name, value in labels.items() if name not in _FIXED},
-        rules=tuple(dict.fromkeys(rule for rule, _ in cells)),
-        dts=tuple(sorted({dt for _, dt in cells})),
-        cells=cells,
+        key = tuple((name, value) for name, value in cell.labels.items() if name not in ("rule", "dt"))
+        panels.setdefault(key, {})[str(cell.labels["rule"] or AS_GIVEN), cell.dt] = runs
+    return StudyScores(
+        folder,
+        measure,
+        tuple(
+            Panel(
+                task=task,
+                algorithm=algorithm,
+                hyperparameters=dict(others),
+                rules=tuple(dict.fromkeys(rule for rule, _ in cells)),
+                dts=tuple(sorted({dt for _, dt in cells})),
+                cells=cells,
+            )
+            for ((_, task), (_, algorithm), *others), cells in panels.items()
+        ),
     )
 
 

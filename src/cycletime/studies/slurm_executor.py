@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cycletime.errors import InputError, RunError
-from cycletime.studies.worker import work, worker_environment
+from cycletime.studies.worker import work_and_end_children, worker_environment
 
 POLL_S = 3.0
 QUEUE_GRACE_S = 5.0
@@ -27,20 +27,14 @@ MAX_REQUEUES = 10_000
 
 @dataclass(kw_only=True)
 class SlurmExecutor:
-    """Jobs of the Slurm cluster that this machine belongs to."""
-
     workers: int = 100
     """Jobs at a time; clusters rarely allow more than 1000 in an array."""
     partition: str | None = None
-    """None is the cluster's default."""
     minutes: int = 240
     """How long a job may take; one that needs longer saves, and goes back into the queue."""
     cpus: int = 1
-    """CPUs of a job, which uses one."""
     memory_gb: int | None = None
-    """None is the cluster's default."""
     gres: str | None = None
-    """Such as gpu:1."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Further options of sbatch by name, such as account or qos."""
     jobs: dict[str, Path] = field(default_factory=dict)
@@ -144,7 +138,7 @@ class SlurmJob:
 
     def _work(self, study: str, name: str, workers: int) -> None:
         try:
-            work(study, name, workers, self._stop.is_set)
+            work_and_end_children(study, name, workers, self._stop.is_set)
         except BaseException as error:
             self._error = error
 

@@ -33,8 +33,10 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError, quote, unknown_name_error
 from cycletime.libraries.synonyms import name_hint
 from cycletime.rules import Rule
+from cycletime.trainers.commands import check_command
 from cycletime.training.engine import AUTO, check_study_engine, engine_for, with_engine
-from cycletime.training.make_specs import TUNABLE, transfer_agent
+from cycletime.training.external import ExternalAgent, TrainerSpec
+from cycletime.training.make_specs import known_algorithms, transfer_agent, tunable_names
 from cycletime.training.spec import AGENTS, EngineSpec, RunSpec
 from cycletime.training.worlds import ClosedFormWorld, World, refuse_budget_without_episode, refuse_unknown_env
 
@@ -64,7 +66,8 @@ def check_points(study: StudySpec, algorithm: str) -> None:
     """Refuse points of an algorithm that do not go together, or with what else the study says."""
     points = study.points.get(algorithm, ())
     for name in without_dt(points[0]) if points else ():
-        check_field("points", algorithm, name)
+        if study.trainer is None:
+            check_field("points", algorithm, name)
         if any(name in grid for grid in study.grids(algorithm)):
             raise InputError(f"{name} of {algorithm} has a value in 'points' and elsewhere: give one of them.")
     seen: set[frozenset[tuple[str, Any]]] = set()
@@ -93,7 +96,6 @@ def _check_dts_of_points(dts: tuple[Duration, ...], points: tuple[Point, ...]) -
 
 
 def check_grid(algorithm: str, grid: Grid) -> None:
-    """Refuse hyper-parameters without a value, or with one twice."""
     for name, values in grid.items():
         if not values:
             raise InputError(f"{name} of {algorithm} has no value: give at least one.")
@@ -110,12 +112,10 @@ def _hashable(name: str, value: Any) -> Any:  # noqa: ANN401 - any hyper-paramet
 
 
 def without_dt(point: Point) -> Point:
-    """A point's hyper-parameters."""
     return {name: value for name, value in point.items() if name != "dt"}
 
 
 def check_field(where: str, algorithm: str, name: str) -> None:
-    """Refuse what is no field of an algorithm's agent."""
     known = [each.name for each in fields(AGENTS[algorithm]) if each.name != "exploration"]
     if name not in known:
         meant = name_hint(name, algorithm, known)
@@ -149,8 +149,6 @@ class TunedSource:
 
 @dataclass(frozen=True)
 class Tuned:
-    """Values of an algorithm, and the cycle time that they were tuned at."""
-
     dt: Duration | None
     """None if they hold at every cycle time, and no rule carries them."""
     values: Grid = field(default_factory=dict)
@@ -164,7 +162,7 @@ class Cell:
     labels: Mapping[str, Any]
     """Its coordinates: task, algorithm, rule, dt, and the hyper-parameters that the study varies."""
     world: World
-    agent: Agent
+    agent: Agent | ExternalAgent
     dt: Duration
     env_steps: int
     engine: EngineSpec
@@ -210,6 +208,8 @@ class StudySpec:
     """What computes tasks in closed form: an engine, or 'auto' for the fastest that takes a run on the device."""
     hang_timeout: Duration = HANG_TIMEOUT
     """How long a run may take for one step of its environment, or a chunk of a compiled program, until it hangs."""
+    trainer: TrainerSpec | None = None
+    """Another library's, which trains all runs; then `others` are in its words."""
 
     def __post_init__(self) -> None:
         check_study_engine(self.engine)
@@ -220,13 +220,15 @@ class StudySpec:
                 raise InputError(f"width is {quote(self.width)}: a study has {MAX_RUNS:,} runs at most.")
         check_axes(self)
         for algorithm in self.algorithms:
-            if algorithm not in AGENTS:
-                raise unknown_name_error(algorithm, "an algorithm", AGENTS)
+            if algorithm not in (known := known_algorithms(self.trainer)):
+                raise unknown_name_error(algorithm, "an algorithm", known)
             for grid in self.grids(algorithm):
                 check_grid(algorithm, grid)
             for name in self.others.get(algorithm, {}):
-                check_field("set", algorithm, name)
-                if name in TUNABLE[algorithm]:
+                if self.trainer is None:
+                    check_field("set", algorithm, name)
+                own_words = self.trainer is None or not self.trainer.words
+                if own_words and name in tunable_names(algorithm, self.trainer):
                     raise InputError(f"set has {name!r}: it is a tuned value of {algorithm}, so give it in 'tuned'.")
             check_points(self, algorithm)
 
@@ -245,6 +247,9 @@ class StudySpec:
         self.check_worlds()
         for cell in self.cells():
             cell.run(self.seeds[0])
+            if isinstance(cell.agent, ExternalAgent):
+                grids = (*self.grids(cell.agent.algorithm), *self.points.get(cell.agent.algorithm, ()))
+                check_command(cell.agent, [name for grid in grids for name in grid])
 
     @property
     def size(self) -> int:
@@ -311,13 +316,17 @@ class StudySpec:
         tuned_at = self.tuned[algorithm].dt if algorithm in self.tuned else Duration("16ms")
         carries = algorithm != "actor-critic" and rule is not None
         used = None if rule is None else self.own_rules.get(rule, rule)
+        tunable = tunable_names(algorithm, self.trainer)
+        if self.trainer is not None:  # what is set is in its words, which may be ours too
+            tunable = tuple(name for name in tunable if name not in self.others.get(algorithm, {}))
         agent, origin, _ = transfer_agent(
             algorithm,
-            {name: value for name, value in values.items() if name in TUNABLE[algorithm]},
+            {name: value for name, value in values.items() if name in tunable},
             dt=dt,
             tuned_at=tuned_at if carries else None,
             rule=used if carries else None,
-            others={name: value for name, value in values.items() if name not in TUNABLE[algorithm]},
+            others={name: value for name, value in values.items() if name not in tunable},
+            trainer=self.trainer,
         )
         varied = {name for grid in self.grids(algorithm) for name, tried in grid.items() if len(tried) > 1}
         varied |= {name for point in self.points.get(algorithm, ())[:1] for name in without_dt(point)}

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields
 from math import inf
 from pathlib import Path
 from typing import Any
 
+from cycletime.bounded import read_bounded_text
 from cycletime.duration import Duration, typed_duration
 from cycletime.errors import InputError, did_you_mean, quote, unknown_name_error
 from cycletime.libraries.synonyms import name_hint
+from cycletime.rules import ALGORITHMS, recommend, recommend_for
 from cycletime.rules.rule import own_rules_as_table, parse_own_rules
 from cycletime.studies.spec import HANG_TIMEOUT, MAX_RUNS, Grid, Point, StudySpec, Tuned, TunedSource
 from cycletime.training.engine import AUTO
-from cycletime.training.make_specs import DEFAULT_RULES, TUNABLE
+from cycletime.training.external import BUILT_IN, TrainerSpec, read_trainer, tuned_hyperparameters
+from cycletime.training.make_specs import algorithms_with_rules, known_algorithms, tunable_names
 from cycletime.training.spec import AGENTS
-from cycletime.training.toml_files import TunedFile, check_plain, read_toml, read_tuned
-from cycletime.training.worlds import ClosedFormWorld, GymnasiumEnv, World
+from cycletime.training.toml_files import MOST_BYTES, TunedFile, check_plain, read_toml, read_tuned
+from cycletime.training.worlds import ClosedFormWorld, ForeignEnv, GymnasiumEnv, World
 
 _COUNTS = {each.name for kind in AGENTS.values() for each in fields(kind) if str(each.type).startswith("int")}
 _SOURCE_TYPES = {
@@ -33,7 +36,7 @@ _SOURCE_TYPES = {
 
 
 def read_values(
-    table: Mapping[str, Any], algorithms: tuple[str, ...], folder: Path
+    table: Mapping[str, Any], algorithms: tuple[str, ...], folder: Path, trainer: TrainerSpec | None = None
 ) -> tuple[dict[str, Tuned], dict[str, Grid], dict[str, tuple[Point, ...]]]:
     """By algorithm, tuned values, further fields, and points; files of tuned values are looked for in a folder."""
     tuned_table, others = table.get("tuned", {}), _others(table, algorithms)
@@ -45,17 +48,16 @@ def read_values(
             read = read_tuned(folder / own)
             values = read.of(algorithm)
             source = _source_of(own, read, algorithm)
-            tuned[algorithm] = _tuned(algorithm, {"dt": values.dt, **values.values, "from": source})
+            tuned[algorithm] = _tuned(algorithm, {"dt": values.dt, **values.values, "from": source}, trainer)
             # Fields that the study sets itself come before those of the file.
             file_s = {name: (value,) for name, value in values.others.items()}
             others[algorithm] = {**file_s, **others.get(algorithm, {})}
         elif own is not None and (own or split):
-            tuned[algorithm] = _tuned(algorithm, own)
+            tuned[algorithm] = _tuned(algorithm, own, trainer)
     return tuned, others, _points(table, algorithms)
 
 
 def values_table(study: StudySpec) -> dict[str, Any]:
-    """The tables that `read_values` reads as this study's."""
     table: dict[str, Any] = {
         "tuned": {algorithm: _tuned_table(tuned) for algorithm, tuned in study.tuned.items()},
         "set": {algorithm: _grid_table(grid) for algorithm, grid in study.others.items()},
@@ -70,19 +72,17 @@ def values_table(study: StudySpec) -> dict[str, Any]:
 
 
 def check_algorithms(key: str, table: Mapping[str, Any], algorithms: tuple[str, ...]) -> None:
-    """Refuse tables for algorithms that the study does not have."""
     for name in table:
         if name not in algorithms:
             raise InputError(f"{key} has a table for {name!r}: the study has {', '.join(algorithms)}.")
 
 
-def _tuned(algorithm: str, table: Mapping[str, Any]) -> Tuned:
+def _tuned(algorithm: str, table: Mapping[str, Any], trainer: TrainerSpec | None) -> Tuned:
     if not isinstance(table, Mapping):
         raise InputError(f"{quote(table)} is not a table of values: give a line for each, such as discount = 0.99.")
     grid = _grid({name: value for name, value in table.items() if name not in ("dt", "from")})
     for name in grid:
-        if name not in TUNABLE[algorithm]:
-            known = TUNABLE[algorithm]
+        if name not in (known := tunable_names(algorithm, trainer)):
             meant = name_hint(name, algorithm, known)
             raise InputError(f"tuned has {name!r}: {algorithm} has {', '.join(known)}; other fields go to 'set'{meant}")
     dt = typed_duration(table["dt"]) if "dt" in table else None
@@ -166,7 +166,7 @@ def _point(point: Mapping[str, Any]) -> Point:
 def _is_per_algorithm(key: str, table: object, algorithms: tuple[str, ...]) -> bool:
     if not isinstance(table, Mapping):
         raise InputError(f"{key} is {quote(table)}: it must be a table, such as [{key}] with a line for each value.")
-    if not any(name in AGENTS for name in table):
+    if not any(name in AGENTS or name in ALGORITHMS for name in table):
         return False
     check_algorithms(key, table, algorithms)
     return True
@@ -206,13 +206,24 @@ def _json_value(value: Any) -> Any:  # noqa: ANN401 - any hyper-parameter
 
 _SINGULARS = {"task": "tasks", "env": "envs", "algorithm": "algorithms", "dt": "dts", "rule": "rules", "seed": "seeds"}
 _KNOWN_KEYS = {
-    *(*_SINGULARS, *_SINGULARS.values(), "name", "env_steps", "env_dt", "tuned", "set", "points", "own_rules"),
+    *(
+        *_SINGULARS,
+        *_SINGULARS.values(),
+        "name",
+        "env_steps",
+        "simulated_s",
+        "env_dt",
+        "trainer",
+        "tuned",
+        "set",
+        "points",
+        "own_rules",
+    ),
     *("device", "width", "engine", "patience"),
 }
 
 
 def read_study(path: Path) -> StudySpec:
-    """The study in a file."""
     table = read_toml(path)
     try:
         study = study_from_table(table, folder=path.parent)
@@ -229,20 +240,25 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
         if key not in _KNOWN_KEYS:
             near = did_you_mean(key, _KNOWN_KEYS)
             raise InputError(f"{key!r} is nothing that a study has: it has {', '.join(sorted(_KNOWN_KEYS))}{near}")
+    table = _with_zoo_entry(table, folder)
     algorithms = tuple(_as_list(table, "algorithm"))
+    trainer = read_trainer(table["trainer"], folder) if "trainer" in table else None
     for algorithm in algorithms:
-        if not isinstance(algorithm, str) or algorithm not in AGENTS:
-            raise unknown_name_error(algorithm, "an algorithm", AGENTS)
-    tuned, others, points = read_values(table, algorithms, folder)
+        if not isinstance(algorithm, str) or algorithm not in known_algorithms(trainer):
+            raise unknown_name_error(algorithm, "an algorithm", known_algorithms(trainer))
+    tuned, others, points = read_values(table, algorithms, folder, trainer)
+    if trainer is not None:  # values that nobody tuned are from no cycle time
+        tuned = {**dict.fromkeys(algorithms, Tuned(None)), **tuned}
+    worlds = _worlds(table, trainer)
     return StudySpec(
         name=_name(table),
-        worlds=_worlds(table),
+        worlds=worlds,
         algorithms=algorithms,
         dts=tuple(typed_duration(each) for each in _as_list(table, "dt")),
-        rules=_rules(table, algorithms, tuned),
+        rules=_rules(table, algorithms, tuned, others, trainer),
         own_rules=parse_own_rules(table.get("own_rules", {})),
         seeds=_seeds(table),
-        env_steps=_count("env_steps", _required(table, "env_steps")),
+        env_steps=_budget(table, worlds),
         tuned=tuned,
         others=others,
         points=points,
@@ -250,6 +266,7 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
         width=_count("width", table["width"]) if "width" in table else None,
         engine=str(table.get("engine", AUTO)),
         hang_timeout=_hang_timeout(table.get("patience", HANG_TIMEOUT)),
+        trainer=trainer,
     )
 
 
@@ -273,6 +290,7 @@ def study_table(study: StudySpec) -> dict[str, Any]:
         **({} if study.width is None else {"width": study.width}),
         **({} if study.engine == AUTO else {"engine": study.engine}),
         **({} if study.hang_timeout == HANG_TIMEOUT else {"patience": str(study.hang_timeout)}),
+        **({} if study.trainer is None else {"trainer": study.trainer.as_json()}),
     }
 
 
@@ -319,9 +337,47 @@ def _as_list(table: Mapping[str, Any], singular: str) -> list[Any]:
     return found if isinstance(found, list) else [found]
 
 
-def _worlds(table: Mapping[str, Any]) -> tuple[World, ...]:
+def _with_zoo_entry(table: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+    """The study with what an RL Zoo file, the trainer's `zoo`, says of its environment; what is set comes before."""
+    trainer = table.get("trainer")
+    if not isinstance(trainer, Mapping) or "zoo" not in trainer:
+        return table
+    names = _as_list(table, "env")
+    if len(names) > 1 or not isinstance(names[0], str):
+        raise InputError(f"zoo is {quote(trainer['zoo'])}: it has one environment's entry, so give one env.")
+    from cycletime.libraries.yaml_edit import read_entry  # a packed study's machine may have no PyYAML
+    from cycletime.libraries.zoo import as_zoo_file
+
+    text = read_bounded_text(folder / str(trainer["zoo"]), MOST_BYTES)
+    entry = read_entry(as_zoo_file(text, names[0])[0], names[0])
+    settings = {str(name): repr(each) if isinstance(each, list | dict) else each for name, each in entry.items()}
+    num_envs = _count("n_envs", settings.pop("n_envs", 1))
+    said = {name: each for name, each in settings.items() if each is not None and name != "n_timesteps"}
+    kept = {name: each for name, each in trainer.items() if name != "zoo"}
+    return {**table, "set": {**said, **table.get("set", {})}, "trainer": {"num_envs": num_envs, **kept}}
+
+
+def _budget(table: Mapping[str, Any], worlds: Sequence[World]) -> int:
+    """The budget in environment steps; given in seconds, they must be whole numbers of the same time step."""
+    if "simulated_s" not in table:
+        return _count("env_steps", _required(table, "env_steps"))
+    if "env_steps" in table:
+        raise InputError("'env_steps' and 'simulated_s' are both given: give one of them.")
+    steps = {world.env_dt for world in worlds}
+    env_dt = next(iter(steps))
+    if len(steps) > 1 or env_dt is None:
+        raise InputError("simulated_s needs one time step of all environments: give env_dt, or env_steps instead.")
+    seconds = table["simulated_s"]
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < inf:
+        raise InputError(f"simulated_s is {quote(seconds)}: it must be a positive number of seconds.")
+    return max(1, round(Duration(seconds) / env_dt))
+
+
+def _worlds(table: Mapping[str, Any], trainer: TrainerSpec | None) -> tuple[World, ...]:
     env_dt = typed_duration(table["env_dt"]) if "env_dt" in table else None
-    given = [key for key in ("task", "tasks", "env", "envs") if key in table]
+    given = [key for key in ("task", "tasks", "env", "envs") if key in table and table[key] != []]
+    if not given and trainer is not None and trainer.name not in BUILT_IN:
+        return (ForeignEnv(trainer.label, env_dt),)
     if not given:
         raise InputError("'task' is missing: a study needs a task or an env, or several as 'tasks' and 'envs'.")
     tasks = _as_list(table, "task") if {"task", "tasks"} & set(given) else []
@@ -330,13 +386,27 @@ def _worlds(table: Mapping[str, Any]) -> tuple[World, ...]:
         if not isinstance(name, str) or not name:
             raise InputError(f"{quote(name)} is neither a task nor an environment: give a name, such as 'reacher'.")
     step = () if env_dt is None or envs else (env_dt,)
+    if trainer is not None and (trainer.makes_own_worlds or envs == [trainer.label]):
+        return tuple(ForeignEnv(name, env_dt) for name in (*tasks, *envs))
     return (*(ClosedFormWorld(name, *step) for name in tasks), *(GymnasiumEnv(name, env_dt) for name in envs))
 
 
-def _rules(table: Mapping[str, Any], algorithms: tuple[str, ...], tuned: Mapping[str, Tuned]) -> dict[str, Any]:
-    """By algorithm, its rules; by default its own, where its values were tuned at a cycle time."""
+def _rules(
+    table: Mapping[str, Any],
+    algorithms: tuple[str, ...],
+    tuned: Mapping[str, Tuned],
+    others: Mapping[str, Grid],
+    trainer: TrainerSpec | None,
+) -> dict[str, Any]:
+    """By algorithm, its rules; by default what is recommended, where its values were tuned at a cycle time."""
+    carried = algorithms_with_rules(trainer)
     bare = [algorithm for algorithm, values in tuned.items() if values.dt is None]
-    own = {each: [DEFAULT_RULES[each]] if each in DEFAULT_RULES and each not in bare else [] for each in algorithms}
+    own = {
+        each: [_recommended(each, tuned.get(each), others.get(each, {}), trainer)]
+        if each in carried and each not in bare
+        else []
+        for each in algorithms
+    }
     if "rule" not in table and "rules" not in table:
         given = own
     elif isinstance(by_algorithm := table.get("rule", table.get("rules")), Mapping):
@@ -346,18 +416,30 @@ def _rules(table: Mapping[str, Any], algorithms: tuple[str, ...], tuned: Mapping
         given = {**own, **listed} if listed else {}
     else:
         given = dict.fromkeys(algorithms, _as_list(table, "rule"))
-        if any(each in DEFAULT_RULES for each in algorithms):
-            given = {each: rules if each in DEFAULT_RULES else [] for each, rules in given.items()}
+        if any(each in carried for each in algorithms):
+            given = {each: rules if each in carried else [] for each, rules in given.items()}
     for algorithm, rules in given.items():
-        _check_rules(algorithm, rules)
+        _check_rules(algorithm, rules, carried)
     return {each: tuple(given.get(each, ())) for each in algorithms}
 
 
-def _check_rules(algorithm: str, rules: list[Any]) -> None:
+def _recommended(algorithm: str, tuned: Tuned | None, others: Grid, trainer: TrainerSpec | None) -> str:
+    if tuned is None:
+        return recommend_for(algorithm, {}).rule
+    tuning_chose = [name for name, tried in tuned.values.items() if tuned.source or len(tried) > 1]
+    first = {name: tried[0] for name, tried in tuned.values.items() if tried}
+    if trainer is None:
+        return recommend_for(algorithm, first, tuning_chose).rule
+    assert tuned.dt is not None, "what is from no cycle time is not carried"
+    set_ = {name: tried[0] for name, tried in others.items()}
+    return recommend(tuned_hyperparameters(trainer, algorithm, first, set_, tuned.dt, tuning_chose)).rule
+
+
+def _check_rules(algorithm: str, rules: list[Any], carried: Collection[str]) -> None:
     for rule in rules:
         if not isinstance(rule, str):
             raise InputError(f"rules has {quote(rule)}: a rule is a name, such as 'dt-aware'.")
-        if algorithm not in DEFAULT_RULES:
+        if algorithm not in carried:
             raise InputError(f"rules has {rule!r} for {algorithm}: no rule carries its values, so leave it out.")
     if len(set(rules)) != len(rules):
         raise InputError(f"rules has the same one twice for {algorithm}: {quote(rules)}.")

@@ -15,14 +15,15 @@ import shutil
 import traceback
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from cycletime.bounded import read_bounded_text
-from cycletime.errors import InputError, error_sentence
+from cycletime.bounded import read_bounded, read_bounded_text
+from cycletime.errors import InputError, RunError, error_sentence
 from cycletime.studies.leases import hold_lease, lease_holders, lease_timeout_s
 from cycletime.studies.plan import Plan, PlannedRun
 from cycletime.studies.spec import StudySpec
@@ -55,14 +56,13 @@ class RunFailures:
 
     def read(self) -> list[Mapping[str, Any]]:
         try:
-            lines = self.file.read_bytes().splitlines()
+            lines = read_bounded(self.file, MOST_BYTES_KEPT).splitlines()
         except OSError:
             return []
         return [data for line in lines if (data := _parse_failure(line)) is not None]
 
     @property
     def exist(self) -> bool:
-        """Whether there is a file, readable or not."""
         return self.file.exists()
 
     @property
@@ -72,7 +72,6 @@ class RunFailures:
 
     @property
     def is_final(self) -> bool:
-        """Whether the run is not tried again."""
         noted = self.read()
         alone = Counter(each.get("begun_at") for each in noted if each.get("died_among") == 1)
         raised = sum("died_among" not in each for each in noted)
@@ -125,8 +124,6 @@ RunState: TypeAlias = Literal["done", "running", "failed", "stopped", "pending"]
 
 @dataclass(frozen=True)
 class StudyFolder:
-    """A study's folder and its settings."""
-
     path: Path
     study: StudySpec
     keep: SaveOptions = SAVE_ALL
@@ -169,6 +166,24 @@ class StudyFolder:
                 "study's file again: what is done stays."
             ) from error
         raise InputError(f"{file} has the format {version}, and this version of cycletime reads {FORMAT}.")
+
+    @cached_property
+    def _inode(self) -> int:
+        return self.path.stat().st_ino
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the folder is still where it was when this was first asked."""
+        with suppress(OSError):
+            return self.path.stat().st_ino == self._inode
+        return False
+
+    def check_in_place(self) -> None:
+        if not self.is_in_place:
+            raise RunError(
+                f"The study's folder {self.path} was moved or deleted while it was run: nothing more is written there. "
+                "What was saved before goes on where the folder is now."
+            )
 
     @staticmethod
     def of_run(run: Path) -> Path | None:
@@ -320,7 +335,6 @@ def open_run(path: Path) -> RunFolder | FinishedRun:
 
 
 def policy_of(run: RunFolder | FinishedRun) -> SavedPolicy:
-    """What a run has learned."""
     if isinstance(run, RunFolder):
         return run.policy()
     if run.policy is None:

@@ -31,10 +31,11 @@ from cycletime.studies.scores import read_cell
 from cycletime.studies.spec import Point
 from cycletime.studies.spec_file import study_table
 from cycletime.studies.study_folder import StudyFolder, check_folder_free
-from cycletime.studies.tuning_spec import Choice, Range, Tuning
+from cycletime.studies.tuning_spec import Range, Tuning
 from cycletime.studies.worker_pool import run_study
 from cycletime.training.atomic_files import disk_errors, write_first, write_last
-from cycletime.training.make_specs import TUNABLE
+from cycletime.training.external import ExternalAgent
+from cycletime.training.make_specs import agent_values, tunable_names
 from cycletime.training.toml_files import TunedValues, read_json, write_tuned
 
 if TYPE_CHECKING:
@@ -46,14 +47,11 @@ _MACHINE_FIELDS = ("cycletime", "jax", "jaxlib", "device", "processor", "python"
 
 @dataclass(frozen=True)
 class Trial:
-    """A choice of values, and its scores."""
-
     number: int
     point: Point
     scores: tuple[float | None, ...] = ()
     """The performance with each seed; None where a run diverged or failed."""
     trouble: str | None = None
-    """Why it has no mean."""
 
     @cached_property
     def mean(self) -> Estimate | None:
@@ -65,16 +63,9 @@ class Trial:
         scored = any(score is not None for score in self.scores)
         return mean_and_error(self.scores, failed="exclude") if scored else None
 
-    @property
-    def sort_key(self) -> tuple[bool, float, int]:
-        """Sort key: the best first, trials without a mean last."""
-        return (self.mean is None, -self.mean.value if self.mean else 0.0, self.number)
-
 
 @dataclass(frozen=True)
 class TuningResult:
-    """The ranking of all trials, and the winner with fresh seeds."""
-
     tuning: Tuning
     ranking: tuple[Trial, ...]
     fresh: Trial
@@ -99,12 +90,12 @@ class TuningResult:
 
     @cached_property
     def against_others(self) -> dict[int, Comparison]:
-        """The winner against each other trial on the tuning seeds, corrected by Holm's method.
+        """The winner against each other trial, seed by seed, corrected by Holm's method.
 
         The data chose the winner, so that all pairs of trials count as compared.
         """
         others = [trial for trial in self.ranking[1:] if trial.mean]
-        table = {trial.number: compare(self.winner.scores, trial.scores) for trial in others}
+        table = {trial.number: compare(self.winner.scores, trial.scores, paired=True) for trial in others}
         return holm(table, comparisons=comb(len(others) + 1, 2))
 
     def tuned(self) -> TunedValues:
@@ -112,41 +103,42 @@ class TuningResult:
         tuning, algorithm = self.tuning, self.tuning.algorithm
         agent = tuning.cell(self.winner.point).agent
         others = [*tuning.of([self.winner.point]).others.get(algorithm, {}), *self.winner.point]
-        names = dict.fromkeys(name for name in others if name not in TUNABLE[algorithm])
-        values = {name: getattr(agent, name) for name in TUNABLE[algorithm]}
-        return TunedValues(tuning.dt, values, {name: getattr(agent, name) for name in names})
+        tunable = tunable_names(algorithm, tuning.study.trainer)
+        names = [name for name in dict.fromkeys(others) if name not in tunable]
+        values = agent_values(agent, tunable)
+        if isinstance(agent, ExternalAgent):
+            return TunedValues(tuning.dt, values, {name: agent.settings[name] for name in names})
+        return TunedValues(tuning.dt, values, agent_values(agent, names))
 
     def origin(self) -> dict[str, Any]:
         tuning, fall = self.tuning, self.fall
         runner_up = next((trial for trial in self.ranking[1:] if trial.mean), None)
         against, env_dt_s = self.against_others.values(), self.env_dt_s
         hours = None if env_dt_s is None else _six_digits(self.runs * tuning.study.env_steps * env_dt_s / 3600)
-        return {
+        found = {
             "study": tuning.study.name,
             "world": tuning.study.worlds[0].name,
             "env_steps": tuning.study.env_steps,
             "objective": "mean over seeds of the mean over 100 bins of environment steps of the mean episodic return",
             "sampler": tuning.sampler,
-            **({} if tuning.sampler == "grid" else {"sampler_seed": tuning.sampler_seed, "optuna": version("optuna")}),
+            "sampler_seed": None if tuning.sampler == "grid" else tuning.sampler_seed,
+            "optuna": None if tuning.sampler == "grid" else version("optuna"),
             "trials": len(self.ranking),
             "runs": self.runs,
-            **({} if hours is None else {"simulated_hours": hours}),
+            "simulated_hours": hours,
             "trials_without_mean": sum(trial.mean is None for trial in self.ranking),
             "trials_not_decided_from_winner": sum(each.verdict != "better" for each in against),
             "tuning": _mean_json(self.winner, tuning.study.seeds),
             "fresh": _mean_json(self.fresh, tuning.fresh_seed_range()),
-            **({"fall": _comparison_json(fall, sign=-1)} if fall else {}),
-            **(
-                {"runner_up": {**_mean_json(runner_up, tuning.study.seeds), "values": dict(runner_up.point)}}
-                if runner_up
-                else {}
-            ),
-            **({"lead_over_runner_up": _comparison_json(self.against_others[runner_up.number])} if runner_up else {}),
+            "fall": fall and _comparison_json(fall, sign=-1),
+            "runner_up": runner_up and {**_mean_json(runner_up, tuning.study.seeds), "values": dict(runner_up.point)},
+            "lead_over_runner_up": runner_up and _comparison_json(self.against_others[runner_up.number]),
             "computed_with": {
                 name: ", ".join(sorted({machine.get(name, "unknown") for machine in self.machines}))
                 for name in _MACHINE_FIELDS
             },
         }
+        return {name: each for name, each in found.items() if each is not None}
 
     def write(self, folder: Path, file: Path) -> None:
         """Write the ranking into the tuning's folder, and the tuned values to a file."""
@@ -197,7 +189,7 @@ def _six_digits(number: float) -> float:
 class OptunaSearch:
     """One of Optuna's samplers, asked for points and told their scores; nothing of it is on disk."""
 
-    def __init__(self, sampler: str, seed: int, space: Mapping[str, Range | Choice]) -> None:
+    def __init__(self, sampler: str, seed: int, space: Mapping[str, Range | tuple[Any, ...]]) -> None:
         try:
             import optuna
         except ImportError:
@@ -220,7 +212,7 @@ class OptunaSearch:
 
     def _value(self, name: str, drawn: Any) -> Any:  # noqa: ANN401 - any hyper-parameter
         each = self.space[name]
-        return each.values[drawn] if isinstance(each, Choice) else each.value(drawn)
+        return each.value(drawn) if isinstance(each, Range) else each[drawn]
 
 
 def _sampler(name: str, seed: int) -> BaseSampler:
@@ -235,11 +227,11 @@ def _sampler(name: str, seed: int) -> BaseSampler:
     return samplers.CmaEsSampler(seed=seed)
 
 
-def _distribution(each: Range | Choice) -> BaseDistribution:
+def _distribution(each: Range | tuple[Any, ...]) -> BaseDistribution:
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-    if isinstance(each, Choice):
-        return CategoricalDistribution(range(len(each.values)))  # places, since Optuna takes no tuples
+    if not isinstance(each, Range):
+        return CategoricalDistribution(range(len(each)))  # places, since Optuna takes no tuples
     low, high = each.bounds
     if each.is_integer:
         return IntDistribution(int(low), int(high), log=each.log)
@@ -247,7 +239,6 @@ def _distribution(each: Range | Choice) -> BaseDistribution:
 
 
 _MARKERS = ("trials", "search.json")
-"""Signs of a tuning's folder."""
 
 
 def tune(
@@ -266,7 +257,7 @@ def tune(
     trials = run.run_trials(tuning.grid()) if tuning.sampler == "grid" else run.search()
     if trials is None:
         return None
-    ranking = sorted(trials, key=lambda trial: trial.sort_key)
+    ranking = sorted(trials, key=lambda each: (each.mean is None, -each.mean.value if each.mean else 0.0, each.number))
     winner = ranking[0]
     if winner.trouble:
         raise RunError(f"No trial of {len(ranking)} has a mean over its seeds; the first: {winner.trouble}.")

@@ -32,9 +32,11 @@ from typing import Any, Literal, TypeAlias
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError, quote
+from cycletime.rules import ALGORITHMS
 from cycletime.studies.spec import MAX_RUNS, Cell, Point, StudySpec, Tuned
 from cycletime.studies.spec_file import check_algorithms, study_from_table
-from cycletime.training.make_specs import TUNABLE
+from cycletime.training.external import TrainerSpec
+from cycletime.training.make_specs import known_algorithms, tunable_names
 from cycletime.training.spec import AGENTS
 from cycletime.training.toml_files import check_plain, read_toml
 
@@ -49,7 +51,7 @@ DEFAULT_HORIZON_STEPS: Mapping[str, tuple[float, ...]] = {
 def add_horizons(study: StudySpec, horizons: object) -> StudySpec:
     """A study of one cycle time with a grid of horizons: the usual ones for True, or those of a table by rate."""
     algorithm, dt = study.algorithms[0], study.dts[0]
-    known = [name for name in DEFAULT_HORIZON_STEPS if name in TUNABLE[algorithm]]
+    known = [name for name in DEFAULT_HORIZON_STEPS if name in tunable_names(algorithm, study.trainer)]
     if horizons is True:
         rates = {name: tuple(exp(-1 / steps) for steps in DEFAULT_HORIZON_STEPS[name]) for name in known}
     elif isinstance(horizons, Mapping) and horizons:
@@ -122,24 +124,13 @@ class Range:
         return min(max(exp(-drawn), self.low), self.high) if self.horizon else drawn
 
 
-@dataclass(frozen=True)
-class Choice:
-    """A list of values to choose from."""
-
-    values: tuple[Any, ...]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Tuning:
-    """What is tuned, and how."""
-
     study: StudySpec
     """One task, algorithm and cycle time; of lists of values, all combinations are tried."""
     search: Mapping[str, Range] = field(default_factory=dict)
     sampler: Sampler = "grid"
-    """The whole grid, or one of Optuna's."""
     trials: int = 40
-    """Of a sampler."""
     sampler_seed: int = 0
     fresh_seeds: int = 30
     """How many seeds the winner is run with again."""
@@ -187,9 +178,9 @@ class Tuning:
         return self.study.points.get(self.algorithm, ())
 
     @cached_property
-    def choices(self) -> dict[str, Choice]:
+    def choices(self) -> dict[str, tuple[Any, ...]]:
         grids = {**self.study.tuned.get(self.algorithm, Tuned(None)).values, **self._others}
-        return {name: Choice(values) for name, values in grids.items() if len(values) > 1}
+        return {name: values for name, values in grids.items() if len(values) > 1}
 
     def _check_space(self) -> None:
         tuned = self.study.tuned.get(self.algorithm, Tuned(None))
@@ -214,8 +205,7 @@ class Tuning:
                 self.cell(point)
 
     def grid(self) -> list[Point]:
-        lists = [choice.values for choice in self.choices.values()]
-        combinations = [dict(zip(self.choices, values, strict=True)) for values in product(*lists)]
+        combinations = [dict(zip(self.choices, values, strict=True)) for values in product(*self.choices.values())]
         return [{**point, **values} for point in self._points or ({},) for values in combinations]
 
     def of(self, points: Sequence[Point], seeds: Sequence[int] | None = None, name: str | None = None) -> StudySpec:
@@ -263,7 +253,6 @@ def read_tuning(path: Path, *, horizons: bool = False, **options: int | str | No
 
 
 def tuning_from_table(table: Mapping[str, Any], folder: Path = Path()) -> Tuning:
-    """The tuning that a table describes."""
     check_plain(table)
     if given := [key for key in ("rule", "rules") if key in table]:
         raise InputError(f"{given[0]!r} is given: a tuning is at one cycle time, and carries nothing.")
@@ -271,7 +260,7 @@ def tuning_from_table(table: Mapping[str, Any], folder: Path = Path()) -> Tuning
     study = study_from_table({key: value for key, value in table.items() if key not in own}, folder)
     if "horizons" in table:
         study = add_horizons(study, table["horizons"])
-    ranges = _ranges(table.get("search", {}), study.algorithms)
+    ranges = _ranges(table.get("search", {}), study.algorithms, study.trainer)
     options = {name: table[name] for name in _OPTIONS if name in table}
     for name, value in options.items():
         if name != "sampler" and (isinstance(value, bool) or not isinstance(value, int)):
@@ -285,14 +274,18 @@ def tuning_from_table(table: Mapping[str, Any], folder: Path = Path()) -> Tuning
     return Tuning(study=study, search=ranges, **options)
 
 
-def _ranges(table: object, algorithms: tuple[str, ...]) -> dict[str, Range]:
+def _ranges(table: object, algorithms: tuple[str, ...], trainer: TrainerSpec | None) -> dict[str, Range]:
     algorithm = algorithms[0]
-    if isinstance(table, Mapping) and any(name in AGENTS for name in table):
+    if isinstance(table, Mapping) and any(name in known_algorithms(trainer) for name in table):
         check_algorithms("search", table, algorithms)
         table = table.get(algorithm, {})
     if not isinstance(table, Mapping) or not all(isinstance(each, Mapping) for each in table.values()):
         raise InputError(f"search is {quote(table)}: give ranges, such as discount = {{ low = 0.8, high = 0.999 }}.")
-    kinds = {each.name: str(each.type) for each in fields(AGENTS[algorithm])}
+    kinds = {
+        each.name: str(each.type) for each in fields(AGENTS[algorithm] if trainer is None else ALGORITHMS[algorithm])
+    }
+    if trainer is not None:
+        kinds = {name: kinds[name].removesuffix(" | None") for name in tunable_names(algorithm, trainer)}
     known = [name for name, kind in kinds.items() if kind.startswith(("int", "float"))]
     for name, ends in table.items():
         if name not in known:

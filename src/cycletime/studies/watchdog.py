@@ -40,7 +40,6 @@ class Watchdog:
     thread: int = field(default_factory=threading.get_ident)
     stuck_s: float = 0.0
     stopping_s: float = 0.0
-    """For how long it has been asked to stop."""
 
     def __post_init__(self) -> None:
         self._count, self._checked_s = HEARTBEAT.count, self.clock()
@@ -66,7 +65,6 @@ class Watchdog:
 
 @contextmanager
 def run_watchdog(watchdog: Watchdog) -> Iterator[None]:
-    """Check every second while the work runs."""
     over = threading.Event()
 
     def watch() -> None:

@@ -20,12 +20,13 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from cycletime.errors import InputError, MachineError, RunError, error_sentence
+from cycletime.processes import handling, ignore_signal, owning_children, private_descriptors
 from cycletime.streams import lenient_streams
 from cycletime.studies.claim_runs import ClaimedRun, RunClaimer
 from cycletime.studies.events import Event, EventWriter, open_event_writer, stop_file
@@ -46,12 +47,10 @@ SINGLE_THREAD = {
     "MKL_NUM_THREADS": "1",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
 }
-"""The environment of a worker that has one core."""
 _PREALLOCATE, _CACHE = "XLA_PYTHON_CLIENT_PREALLOCATE", "CYCLETIME_CACHE"
 
 
 def worker_environment(device: str) -> dict[str, str]:
-    """The environment variables of a worker."""
     cache = {_CACHE: os.environ[_CACHE]} if _CACHE in os.environ else {}
     if device == "cpu":
         return {**SINGLE_THREAD, **cache}
@@ -61,8 +60,6 @@ def worker_environment(device: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class StudyResultSink(ResultSink):
-    """The store of a study."""
-
     study: StudyFolder
 
     @property
@@ -71,6 +68,7 @@ class StudyResultSink(ResultSink):
 
     def finish(self, completed: Sequence[CompletedRun]) -> list[Exception | None]:
         try:
+            self.study.check_in_place()
             self.study.store.add([run for _, run in completed])
         except Exception as error:
             return [error] * len(completed)
@@ -101,17 +99,16 @@ def finish_run(
             raise RunError(f"{name} is being trained by {who}: wait for it, or stop the study.")
         job = TrainingJob(folder.run_folder(spec), observers, ClaimedRun(spec, lease).check)
         timeout_s = float(folder.study.hang_timeout)
-        with run_watchdog(Watchdog(timeout_s, stop, lambda _, sentence: _exit_hung(name, sentence))):
+
+        def exit_hung(_: EndReason, sentence: str) -> None:
+            print(f"cycletime: {name}: {sentence}.", file=sys.stderr, flush=True)
+            os._exit(1)  # nothing else ends an environment that hangs
+
+        with run_watchdog(Watchdog(timeout_s, stop, exit_hung)):
             (outcome,) = train_batch([job], StudyResultSink(folder), stop=stop, checkpoint_s=checkpoint_s)
     if isinstance(outcome, Exception):
         raise outcome
     return outcome
-
-
-def _exit_hung(name: str, sentence: str) -> None:
-    """End the process, since nothing else ends an environment that hangs."""
-    print(f"cycletime: {name}: {sentence}.", file=sys.stderr, flush=True)
-    os._exit(1)
 
 
 EXIT_LEASE_LOST, EXIT_MACHINE_ERROR = 75, 74
@@ -121,20 +118,24 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The main program of a worker's process."""
     study, name, workers = arguments
     ended = threading.Event()
     _wake_when_orphaned()
-    _stop_on_eof_or_sigterm(ended)
-    out = os.dup(1)
-    os.dup2(2, 1)  # whatever a library prints is not taken for ours
-    try:
-        with lenient_streams():  # an environment may print, and a log be on a full disk
-            work(study, name, int(workers), ended.is_set)
-    except MachineError as error:
-        os.write(out, str(error).encode())
-        return EXIT_MACHINE_ERROR
+    # The guard has standard output, too: whoever reads it to its end knows that nothing is left running.
+    with owning_children(), _own_pipes() as (commands, out), _set_on_eof_or_sigterm(ended, commands):
+        try:
+            with lenient_streams():  # an environment may print, and a log be on a full disk
+                work(study, name, int(workers), ended.is_set)
+        except MachineError as error:
+            os.write(out, str(error).encode())
+            return EXIT_MACHINE_ERROR
     return 0
+
+
+def work_and_end_children(study: str, name: str, workers: int, stop: Callable[[], bool] = lambda: False) -> None:
+    """The same for a process that somebody else has started."""
+    with owning_children():
+        work(study, name, workers, stop)
 
 
 def _wake_when_orphaned() -> None:
@@ -143,24 +144,38 @@ def _wake_when_orphaned() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
 
 
-def _stop_on_eof_or_sigterm(ended: threading.Event) -> None:
+@contextmanager
+def _own_pipes() -> Iterator[tuple[int, int]]:
+    """Keep input and output for the worker: whatever a library prints is not taken for ours, and none waits for us."""
+    commands, out, nowhere = os.dup(0), os.dup(1), os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nowhere, 0)
+    os.dup2(2, 1)
+    os.close(nowhere)
+    with private_descriptors(commands, out):
+        yield commands, out
+
+
+@contextmanager
+def _set_on_eof_or_sigterm(ended: threading.Event, commands: int) -> Iterator[None]:
     """Set an event at the end of the input or SIGTERM, even where the main thread is stuck in a library."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started it decides what Ctrl-C means
-    signal.signal(signal.SIGTERM, lambda *_: None)  # which is written into the pipe
 
     def listen() -> None:
         while True:
-            ready, _, _ = select.select([0, reader], [], [])
+            ready, _, _ = select.select([commands, reader], [], [])
             if reader in ready and signal.SIGTERM in os.read(reader, 100):
                 break
-            if 0 in ready and not os.read(0, 100):
+            if commands in ready and not os.read(commands, 100):
                 break
         ended.set()
 
-    threading.Thread(target=listen, daemon=True).start()
+    # SIGTERM is written into the pipe; the one who started the worker decides what Ctrl-C means.
+    handlers = {signal.SIGTERM: ignore_signal, signal.SIGINT: ignore_signal}
+    with handling(handlers), private_descriptors(reader, writer):
+        threading.Thread(target=listen, daemon=True).start()
+        yield
 
 
 def work(study: str, name: str, workers: int, stop: Callable[[], bool] = lambda: False) -> None:
@@ -183,29 +198,29 @@ def work(study: str, name: str, workers: int, stop: Callable[[], bool] = lambda:
 
 
 def _end_process(events: EventWriter, reason: EndReason, sentence: str) -> None:
-    """End the process, whatever it does, and what its environment has started; with an event for its supervisor."""
+    """End the process, whatever it does, with an event for its supervisor."""
     events.write(Event(died=sentence) if reason == "hangs" else Event(left=True))
-    if os.getpgrp() == os.getpid():
-        os.killpg(0, signal.SIGKILL)
-    os._exit(1)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _work(folder: StudyFolder, name: str, workers: int, stop: Callable[[], bool], events: EventWriter) -> None:
     plan = Plan.of(folder.study)
     prepare_jax(plan.jax_device)
     claimer = RunClaimer(folder, plan, name, workers, lambda: os._exit(EXIT_LEASE_LOST))
-    while not stop():
+    owner = os.getpid()
+    while not stop() and folder.is_in_place:  # else its command says so
         with ExitStack() as stack:
             claimed = claimer.claim(stack)
             if not claimed:
                 return
             train_claimed(folder, claimed, events, stop)
+            if os.getpid() != owner:  # a child that its environment has forked, and not ended
+                os._exit(EXIT_LEASE_LOST)
 
 
 def train_claimed(
     folder: StudyFolder, claimed: Sequence[ClaimedRun], events: EventWriter, stop: Callable[[], bool]
 ) -> None:
-    """Train claimed runs, and write how each ends."""
     for run in claimed:
         events.write(Event(run.name))
     jobs = [TrainingJob(folder.run_folder(run.spec), [_EventObserver(run.name, events)], run.check) for run in claimed]
@@ -240,8 +255,6 @@ class _StopRequest:
 
 @dataclass(frozen=True)
 class _EventObserver(TrainingObserver):
-    """Writes the progress of a run in training."""
-
     name: str
     events: EventWriter
 

@@ -55,6 +55,7 @@ def run_study(
     wait_s = STOP_TIMEOUT_S
     try:
         while not stop():
+            folder.check_in_place()
             states = folder.states(names)
             pool.report_done(states)
             if not folder.runs_left(plan, states):
@@ -94,11 +95,9 @@ class WorkerState:
     has_left: bool = False
     """Whether it exited in order."""
     died: str = ""
-    """Why it ended itself, or was killed."""
     touched_s: float = 0.0
     """When it last touched a lease, by the file system's clock."""
     silent_s: float = 0.0
-    """For how long it has given no sign of life."""
 
     def apply(self, event: Event) -> Mapping[str, int | None]:
         """Update the state; where it restarts after it was killed, the runs that it was training then."""
@@ -122,8 +121,6 @@ class WorkerState:
 
 @dataclass
 class WorkerPool:
-    """The workers of a command."""
-
     folder: StudyFolder
     executor: Executor
     observers: Sequence[StudyObserver]
@@ -141,12 +138,16 @@ class WorkerPool:
         """Start workers, and supervise them until they find nothing more to do."""
         self.checked_s = self.clock()
         for name in self.executor.find_workers(self.folder.path):
-            self._track_earlier(name)
+            if name not in self.workers:  # an earlier command's, which passed its events until now on
+                worker = self._track(name)
+                for event in worker.reader.new_events():
+                    worker.apply(event)
         self._start(plan.turns(free, self.executor.workers) - len(self.workers))
         while self.workers:
             if stop() and not self.is_stopping:
                 self._request_stop()
             ended = self.executor.poll(POLL_S)
+            self.folder.check_in_place()
             for worker in self.workers.values():
                 self._read_events(worker)
             for name, reason in ended.items():
@@ -167,13 +168,6 @@ class WorkerPool:
     def _track(self, name: str) -> WorkerState:
         self.workers[name] = WorkerState(EventReader(events_file(self.folder.workers, name)))
         return self.workers[name]
-
-    def _track_earlier(self, name: str) -> None:
-        """Track a worker that an earlier command has started, which passed its events until now on."""
-        if name not in self.workers:
-            worker = self._track(name)
-            for event in worker.reader.new_events():
-                worker.apply(event)
 
     def _read_events(self, worker: WorkerState) -> None:
         for event in worker.reader.new_events():
@@ -241,6 +235,7 @@ class WorkerPool:
         """Note the runs that a dead worker was training, so that one which kills every worker is found."""
         if not begun:
             return
+        self.folder.check_in_place()
         done = self.folder.store.refresh()
         lost = {name: at for name, at in begun.items() if name not in done}
         for name, begun_at in lost.items():

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cycletime.duration import Duration
-from cycletime.tasks.closed_form import ClosedFormTask, Numbers
+from cycletime.tasks.closed_form import ClosedFormTask, Numbers, State
 from cycletime.tasks.physics import Values, runge_kutta, sine_and_cosine
 from cycletime.tasks.render import AMBER, BLUE, FLOOR, INK, SHADE, WHITE, Canvas, Frame
 
@@ -46,6 +46,7 @@ class Acrobot(ClosedFormTask):
     """Swing the tip of two links above a line, with a torque between them; every second until then costs 5."""
 
     title: ClassVar = "Acrobot"
+    state_type: ClassVar = AcrobotState
     usual_env_dt: ClassVar = Duration("4ms")
     original_dt: ClassVar = Duration("200ms")
     time_limit: ClassVar = Duration("100s")
@@ -57,14 +58,9 @@ class Acrobot(ClosedFormTask):
     observation_limits: ClassVar = (1.0, 1.0, 1.0, 1.0, FASTEST_1, FASTEST_2)
     state_limits: ClassVar = MappingProxyType({"th1": pi, "th2": pi, "w1": FASTEST_1, "w2": FASTEST_2})
 
-    def reset(self, key: jax.Array) -> AcrobotState:
+    def reset(self, key: jax.Array) -> State:
         """Both links nearly hanging, nearly at rest."""
         return self.start(*jax.random.uniform(key, (4,), self.dtype, -START_RANGE, START_RANGE))
-
-    def start(self, *numbers: jax.Array) -> AcrobotState:
-        """An episode that begins at both angles, with their speeds."""
-        upper, lower, w1, w2 = (jnp.asarray(number, self.dtype) for number in numbers)
-        return AcrobotState(upper, lower, w1, w2, jnp.zeros((), jnp.int32))
 
     def draw_start(self, rng: np.random.Generator) -> Numbers:
         """As `reset`; the original rounds to float32."""

@@ -28,7 +28,6 @@ def action_space(task: ClosedFormTask) -> Any:  # noqa: ANN401 - Gymnasium's Box
 
 
 def observation_space(task: ClosedFormTask) -> Any:  # noqa: ANN401 - as above
-    """Observations within the task's limits."""
     limits = np.array(task.observation_limits, np.float32)
     return gymnasium.spaces.Box(-limits, limits, dtype=np.float32)
 
@@ -96,7 +95,6 @@ class TaskEnv(gymnasium.Env[Observation, Action], ABC):
         return None
 
     def close(self) -> None:
-        """Close the window; closing twice is fine."""
         self._env_steps = None
         if self._window is not None:
             self._window.close()

@@ -31,20 +31,10 @@ with require_extras(__name__):
 
 
 class Joints(NamedTuple):
-    """Joints of one body, in the order they were asked for."""
-
     body: int
     """PyBullet's number of the body."""
     indices: tuple[int, ...]
-    """PyBullet's numbers of the joints within the body."""
-
-
-class Link(NamedTuple):
-    """One link of one body."""
-
-    body: int
-    number: int
-    """PyBullet's number of the link within the body, which is that of the joint above it too."""
+    """PyBullet's numbers of the joints within the body, each also that of the link below it."""
 
 
 class BulletWorld:
@@ -52,86 +42,66 @@ class BulletWorld:
 
     def __init__(self, model: str, env_dt: float, gravity: float) -> None:
         """Connect, set the engine up, and load one of pybullet_data's MJCF models with all its motors idle."""
-        self._bullet = _import_bullet("pybullet")
-        self._client: int = self._bullet.connect(self._bullet.DIRECT)
+        self._bullet = bullet = _import_bullet("pybullet")
+        self._client: int = bullet.connect(bullet.DIRECT)
         if self._client < 0:
             raise InputError("PyBullet gives no further physics client: close some of the open environments first.")
         # Also disconnects a world that was dropped without being closed; calling it twice does nothing, which matters
         # because PyBullet hands a freed client number to the next world.
-        self.close = weakref.finalize(self, self._bullet.disconnect, physicsClientId=self._client)
-        self._set_engine_up(env_dt, gravity)
-        self._load(model)
-
-    def _set_engine_up(self, env_dt: float, gravity: float) -> None:
-        bullet, client = self._bullet, self._client
-        bullet.resetSimulation(physicsClientId=client)
-        bullet.setPhysicsEngineParameter(deterministicOverlappingPairs=1, physicsClientId=client)
-        bullet.setGravity(0, 0, -gravity, physicsClientId=client)
-        bullet.setDefaultContactERP(0.9, physicsClientId=client)
-        bullet.setPhysicsEngineParameter(
-            fixedTimeStep=env_dt, numSolverIterations=5, numSubSteps=1, physicsClientId=client
-        )
-
-    def _load(self, model: str) -> None:
-        bullet, client = self._bullet, self._client
+        self.close = weakref.finalize(self, bullet.disconnect, physicsClientId=self._client)
+        self._call("resetSimulation")
+        self._call("setPhysicsEngineParameter", deterministicOverlappingPairs=1)
+        self._call("setGravity", 0, 0, -gravity)
+        self._call("setDefaultContactERP", 0.9)
+        self._call("setPhysicsEngineParameter", fixedTimeStep=env_dt, numSolverIterations=5, numSubSteps=1)
         path = Path(_import_bullet("pybullet_data").getDataPath()) / "mjcf" / model
-        flags = (
-            bullet.URDF_USE_SELF_COLLISION
-            | bullet.URDF_USE_SELF_COLLISION_EXCLUDE_ALL_PARENTS
-            | bullet.URDF_GOOGLEY_UNDEFINED_COLORS
-        )
-        self._joints: dict[str, Link] = {}
-        self._links: dict[str, Link] = {}
-        for body in bullet.loadMJCF(str(path), flags=flags, physicsClientId=client):
-            for index in range(bullet.getNumJoints(body, physicsClientId=client)):
+        flags = bullet.URDF_USE_SELF_COLLISION | bullet.URDF_USE_SELF_COLLISION_EXCLUDE_ALL_PARENTS
+        flags |= bullet.URDF_GOOGLEY_UNDEFINED_COLORS
+        self._found: dict[str, tuple[int, int]] = {}
+        for body in self._call("loadMJCF", str(path), flags=flags):
+            for index in range(self._call("getNumJoints", body)):
                 self._idle_motor(body, index)
-                info = bullet.getJointInfo(body, index, physicsClientId=client)
-                self._joints[info[1].decode()] = self._links[info[12].decode()] = Link(body, index)
+                info = self._call("getJointInfo", body, index)
+                for kind, name in (("joint", info[1]), ("link", info[12])):
+                    self._found[f"{kind} {name.decode()}"] = body, index
+
+    def _call(self, name: str, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - whatever PyBullet takes and gives
+        return getattr(self._bullet, name)(*arguments, **named, physicsClientId=self._client)
 
     def _idle_motor(self, body: int, index: int) -> None:
         """Switch off the motor that PyBullet puts into every joint: without force it makes no constraint."""
-        self._bullet.setJointMotorControl2(
-            body,
-            index,
-            self._bullet.POSITION_CONTROL,
-            targetPosition=0,
-            targetVelocity=0,
-            positionGain=0.1,
-            velocityGain=0.1,
-            force=0,
-            physicsClientId=self._client,
-        )
+        gains = {"targetPosition": 0, "targetVelocity": 0, "positionGain": 0.1, "velocityGain": 0.1, "force": 0}
+        self._call("setJointMotorControl2", body, index, self._bullet.POSITION_CONTROL, **gains)
 
     def joints(self, *names: str) -> Joints:
-        return Joints(self._joints[names[0]].body, tuple(self._joints[name].number for name in names))
+        found = [self._found[f"joint {name}"] for name in names]
+        return Joints(found[0][0], tuple(index for _, index in found))
 
-    def link(self, name: str) -> Link:
-        return self._links[name]
+    def link(self, name: str) -> tuple[int, int]:
+        """PyBullet's numbers of a link's body, and of the link within it."""
+        return self._found[f"link {name}"]
 
     def place(self, joints: Joints, positions: Sequence[float], velocities: Sequence[float]) -> None:
         """Put joints at a state; the poses of the links follow at once."""
         for index, position, velocity in zip(joints.indices, positions, velocities, strict=True):
-            self._bullet.resetJointState(joints.body, index, position, velocity, physicsClientId=self._client)
+            self._call("resetJointState", joints.body, index, position, velocity)
             self._idle_motor(joints.body, index)
 
     def advance(self, joints: Joints, torques: Sequence[float]) -> None:
         """Simulate one environment time step with these torques (forces on sliders); PyBullet forgets them after it."""
-        self._bullet.setJointMotorControlArray(
-            joints.body, joints.indices, self._bullet.TORQUE_CONTROL, forces=torques, physicsClientId=self._client
-        )
-        self._bullet.stepSimulation(physicsClientId=self._client)
+        self._call("setJointMotorControlArray", *joints, self._bullet.TORQUE_CONTROL, forces=torques)
+        self._call("stepSimulation")
 
     def state(self, joints: Joints) -> list[tuple[float, float]]:
-        """Position and velocity of each joint, as of now."""
-        states = self._bullet.getJointStates(joints.body, joints.indices, physicsClientId=self._client)
-        return [(position, velocity) for position, velocity, _, _ in states]
+        """Position and velocity of each joint."""
+        return [(position, velocity) for position, velocity, _, _ in self._call("getJointStates", *joints)]
 
-    def late_position(self, link: Link) -> tuple[float, float, float]:
+    def late_position(self, link: tuple[int, int]) -> tuple[float, float, float]:
         """The link's centre of mass as pybullet_envs reads it: of one step ago after a step, of now after `place`.
 
         Bullet refreshes the poses of links at the start of a step, and computeForwardKinematics is not asked for.
         """
-        position: tuple[float, float, float] = self._bullet.getLinkState(*link, physicsClientId=self._client)[0]
+        position: tuple[float, float, float] = self._call("getLinkState", *link)[0]
         return position
 
 
@@ -293,10 +263,8 @@ class BulletDoublePendulumEnv(BulletEnv):
 
 
 def make_reacher(dt: DurationLike = "16ms", render_mode: str | None = None) -> CycleTime:
-    """PyBullet's Reacher Task at a cycle time."""
     return CycleTime(BulletReacherEnv(render_mode), dt)
 
 
 def make_double_pendulum(dt: DurationLike = "16ms", render_mode: str | None = None) -> CycleTime:
-    """PyBullet's Double Pendulum Task at a cycle time."""
     return CycleTime(BulletDoublePendulumEnv(render_mode), dt)

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cycletime.duration import Duration
-from cycletime.tasks.closed_form import ClosedFormTask, Numbers
+from cycletime.tasks.closed_form import ClosedFormTask, Numbers, State
 from cycletime.tasks.physics import Values, runge_kutta, sine_and_cosine
 from cycletime.tasks.render import AMBER, FLOOR, INK, SLATE, WHITE, Canvas, Frame
 
@@ -61,6 +61,7 @@ class CartPole(ClosedFormTask):
     """Swing a pole up by moving its cart, and balance it in the middle."""
 
     title: ClassVar = "Cart-Pole"
+    state_type: ClassVar = CartPoleState
     usual_env_dt: ClassVar = Duration("2ms")
     original_dt: ClassVar = Duration("10ms")
     time_limit: ClassVar = Duration("10s")
@@ -72,15 +73,10 @@ class CartPole(ClosedFormTask):
     observation_limits: ClassVar = (3.0, 1.0, 1.0, 100.0, 500.0)
     state_limits: ClassVar = MappingProxyType({"x": RAIL_END, "th": inf, "v": 20.0, "w": 20.0})
 
-    def reset(self, key: jax.Array) -> CartPoleState:
+    def reset(self, key: jax.Array) -> State:
         """The cart near the middle, the pole nearly hanging, both nearly at rest."""
         x, angle, v, w = START_SPREAD * jax.random.normal(key, (4,), self.dtype)
         return self.start(x, pi + angle, v, w)
-
-    def start(self, *numbers: jax.Array) -> CartPoleState:
-        """An episode that begins at x and an angle, with their speeds."""
-        x, angle, v, w = (jnp.asarray(number, self.dtype) for number in numbers)
-        return CartPoleState(x, angle, v, w, jnp.zeros((), jnp.int32))
 
     def draw_start(self, rng: np.random.Generator) -> Numbers:
         x, angle, v, w = (START_SPREAD * rng.standard_normal() for _ in range(4))

@@ -3,7 +3,7 @@
 Everything here can be compiled, vmapped and scanned by JAX. `cycle` is the inner part of the paper's Algorithm 1:
 rewards are summed, and an episode that ends inside a cycle ends the cycle. On CPUs a hold is a rolled loop: unrolled
 ones run slower and compile long, since XLA computes anew what several later steps share. On GPUs its outputs share
-their work, and four steps at a time are faster (docs/tasks.md has the numbers).
+their work, and four steps at a time are faster (results/holds-h200.txt).
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ Numbers: TypeAlias = tuple[float, ...]
 
 
 class Step(NamedTuple):
-    """What one environment step, or one cycle of them, gives."""
-
     state: State
     """The state after it."""
     observation: jax.Array
@@ -51,6 +49,8 @@ class ClosedFormTask(ABC):
 
     title: ClassVar[str]
     """What people call it."""
+    state_type: ClassVar[type[Any]]
+    """Of the states of a task that leaves `start` as it is."""
     where: ClassVar[str] = "closed form"
     """What results on it are labelled with."""
     usual_env_dt: ClassVar[Duration]
@@ -83,7 +83,8 @@ class ClosedFormTask(ABC):
 
     def __post_init__(self) -> None:
         """Refuse a precision that JAX would silently replace, and a time step that does not suit the task."""
-        object.__setattr__(self, "env_dt", _time_step(self.env_dt, self.usual_env_dt))
+        given: DurationLike | None = self.env_dt
+        object.__setattr__(self, "env_dt", self.usual_env_dt if given is None else Duration(given))
         self._check_env_dt()
         if self.dtype not in (jnp.float32, jnp.float64):
             raise InputError(f"dtype is {self.dtype!r}: it must be jax.numpy.float32 or float64.")
@@ -118,9 +119,9 @@ class ClosedFormTask(ABC):
     def reset(self, key: jax.Array) -> State:
         """A fresh episode."""
 
-    @abstractmethod
     def start(self, *numbers: jax.Array) -> State:
-        """An episode that begins with given numbers."""
+        """An episode that begins with given numbers, those that `state_limits` names; here they are all of a state."""
+        return self.state_type(*(jnp.asarray(number, self.dtype) for number in numbers), jnp.zeros((), jnp.int32))
 
     def numbers(self, state: State) -> tuple[jax.Array, ...]:
         """The numbers that `start` takes; here the first of the state."""
@@ -170,7 +171,3 @@ class ClosedFormTask(ABC):
     def _finish(self, before: State, after: State) -> tuple[State, jax.Array]:
         """What is cheaper to compute once per cycle than at each of its steps; here nothing."""
         return after, jnp.zeros((), self.dtype)
-
-
-def _time_step(given: DurationLike | None, usual: Duration) -> Duration:
-    return usual if given is None else Duration(given)

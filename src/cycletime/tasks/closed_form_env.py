@@ -33,8 +33,6 @@ Row = NDArray[np.floating[Any]]
 
 
 class PackedStep(NamedTuple):
-    """What a start or a cycle gives."""
-
     row: Row
     """The state after it, for the next cycle."""
     observation: NDArray[np.float32]
@@ -50,7 +48,6 @@ class PackedTask:
     """A task at a cycle time; copies and pickles of it share its compiled programs (see `packed_task`)."""
 
     def __init__(self, task: ClosedFormTask, cycle_steps: int) -> None:
-        """Prepare programs, which are compiled when they are called first."""
         self._made_of = (task, cycle_steps)
         self._float = np.dtype(task.dtype)
         self._word = np.dtype(f"i{self._float.itemsize}")
@@ -68,18 +65,9 @@ class PackedTask:
         return self._read(self._start(np.array(numbers, self._float)))
 
     def cycle(self, row: Row, action: Sequence[float]) -> PackedStep:
-        """Hold an action for the cycle, or until the episode ends."""
         given = np.empty(self._size + len(action), self._float)
         given[: self._size], given[self._size :] = row, action
         return self._read(self._cycle(given))
-
-    def state(self, row: Row) -> State:
-        """The state in a row, of NumPy's numbers."""
-        leaves = [
-            number if np.issubdtype(dtype, np.floating) else number.view(self._word).astype(dtype)
-            for number, dtype in zip(row, self._dtypes, strict=True)
-        ]
-        return jax.tree.unflatten(self._tree, leaves)
 
     def _read(self, packed: jax.Array) -> PackedStep:
         numbers = np.asarray(packed)
@@ -99,27 +87,30 @@ class PackedTask:
 
     def _packed_cycle(self, given: jax.Array) -> jax.Array:
         task, cycle_steps = self._made_of
-        step = task.cycle(self._unpack(given[: self._size]), given[self._size :], cycle_steps)
+        step = task.cycle(self.state(given[: self._size]), given[self._size :], cycle_steps)
         return self._pack(step.state, step.observation, step.reward, step.terminated)
 
     def _pack(self, state: State, observation: jax.Array, reward: jax.Array, terminated: jax.Array) -> jax.Array:
+        # The bits and not the values: a float32 counts no further than 2**24.
         numbers = [*jax.tree.leaves(state), *observation, reward, terminated, state.env_steps]
-        return jnp.stack([self._in_a_row(number) for number in numbers])
+        return jnp.stack(
+            [
+                number
+                if jnp.issubdtype(number.dtype, jnp.floating)
+                else lax.bitcast_convert_type(number.astype(self._word), self._float)
+                for number in numbers
+            ]
+        )
 
-    def _unpack(self, row: jax.Array) -> State:
-        leaves = [self._from_a_row(number, dtype) for number, dtype in zip(row, self._dtypes, strict=True)]
+    def state(self, row: Row | jax.Array) -> State:
+        """The state in a row."""
+        leaves = [
+            number
+            if jnp.issubdtype(dtype, jnp.floating)
+            else lax.bitcast_convert_type(number, self._word).astype(dtype)
+            for number, dtype in zip(row, self._dtypes, strict=True)
+        ]
         return jax.tree.unflatten(self._tree, leaves)
-
-    def _in_a_row(self, number: jax.Array) -> jax.Array:
-        """The bits and not the value: a float32 counts no further than 2**24."""
-        if jnp.issubdtype(number.dtype, jnp.floating):
-            return number
-        return lax.bitcast_convert_type(number.astype(self._word), self._float)
-
-    def _from_a_row(self, number: jax.Array, dtype: Any) -> jax.Array:  # noqa: ANN401 - NumPy's type of a number
-        if jnp.issubdtype(dtype, jnp.floating):
-            return number
-        return lax.bitcast_convert_type(number, self._word).astype(dtype)
 
 
 @lru_cache
@@ -161,12 +152,10 @@ class ClosedFormEnv(TaskEnv):
 
     @property
     def env_dt(self) -> float:
-        """The time step of the simulation, in seconds."""
         return float(self.task.env_dt)
 
     @property
     def env_steps(self) -> int:
-        """The steps of the simulation since the episode's start."""
         return self._env_steps or 0
 
     def _start(self, state: Numbers) -> None:

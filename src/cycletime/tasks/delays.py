@@ -14,6 +14,7 @@ steps with a_{t-1}. The agent observes x_{t+1} = (s_{t+1}, a_t): the state and t
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections import deque
 from contextlib import suppress
 from copy import deepcopy
@@ -100,7 +101,94 @@ def _refuse_around_cycle_time(layer: gym.Wrapper[Any, Any, Any, Any]) -> None:
         )
 
 
-class ActionDelay(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
+class _TwoPartWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
+    """Changes what goes to an environment and what comes from it, in whole steps or in the two parts of a robot's."""
+
+    def step(self, action: Any) -> Step:  # noqa: ANN401
+        return self._received(self.env.step(self._sent(action)))
+
+    def send(self, action: Any) -> None:  # noqa: ANN401
+        """The first part of a robot's step."""
+        send_receive_env_of(self.env).send(self._sent(action))
+
+    def receive(self, env_steps: int = 1) -> Step:
+        """The second part; in steps that were missed nothing new was given, and what was on its way went on."""
+        self._miss(env_steps - 1)
+        return self._received(send_receive_env_of(self.env).receive(env_steps))
+
+    def _sent(self, action: Any) -> Any:  # noqa: ANN401
+        return action
+
+    @abstractmethod
+    def _received(self, step: Step) -> Step:
+        """What the agent gets of a step."""
+
+    @abstractmethod
+    def _miss(self, steps: int) -> None:
+        """Let steps pass in which nothing is sent or received."""
+
+
+class _Delay(_TwoPartWrapper):
+    """What is under way within one episode, and the newest that has arrived.
+
+    Delays are drawn in steps, with random numbers of their own that follow from the seed of a reset.
+    """
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        delay: DelayLike,
+        env_dt: DurationLike | None,
+        redraw: Redraw,
+        **others: Any,  # noqa: ANN401
+    ) -> None:
+        gym.utils.RecordConstructorArgs.__init__(
+            self, delay=_delay_text(delay), env_dt=duration_text(env_dt), redraw=redraw, **others
+        )
+        gym.Wrapper.__init__(self, env)
+        if redraw not in ("step", "episode"):
+            raise InputError(f"redraw is {redraw!r}: give 'step' or 'episode'.")
+        self._step = step_duration(env, env_dt)
+        self._low, self._high = delay_steps(delay, self._step)
+        self._once_per_episode = redraw == "episode"
+        self._index = sum(isinstance(layer, _Delay) for layer in wrapper_layers(env))
+        self._random = np.random.default_rng()
+        self._begin_episode(None, None)
+
+    @property
+    def dt(self) -> float:
+        return float(self._step)
+
+    def _begin_episode(self, seed: int | None, arrived: Any) -> None:  # noqa: ANN401
+        if seed is not None:
+            self._random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM, self._index)))
+        self._delay_steps = self._draw() if self._once_per_episode else self._low
+        self._arrived, self._now = deepcopy(arrived), 0
+        self._under_way: deque[tuple[int, Any]] = deque()
+
+    def _delayed(self, item: Any) -> Any:  # noqa: ANN401
+        """Send something; the newest that has arrived."""
+        if not self._once_per_episode:
+            self._delay_steps = self._draw()
+        # Copies on both ends: environments and agents may reuse their arrays.
+        self._under_way.append((self._now + self._delay_steps, deepcopy(item)))
+        due = [index for index, (arrives, _) in enumerate(self._under_way) if arrives <= self._now]
+        for _ in range(due[-1] + 1 if due else 0):
+            _, self._arrived = self._under_way.popleft()
+        self._now += 1
+        return deepcopy(self._arrived)
+
+    def _miss(self, steps: int) -> None:
+        self._now += steps
+
+    def _draw(self) -> int:
+        return int(self._random.integers(self._low, self._high, endpoint=True))
+
+    def _delay_s(self) -> float:
+        return float(self._step.exact_s * self._delay_steps)
+
+
+class ActionDelay(_Delay):
     """Applies every action ``delay`` seconds after it was given; ``info["action_delay_s"]`` is that delay.
 
     Until the first one arrives, ``initial_action`` is applied.
@@ -124,52 +212,24 @@ class ActionDelay(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
             initial_action: What is applied before the first action arrives; zeros by default.
         """
         refuse_hidden_resets(env, "ActionDelay")
-        initial = initial_action_for(env.action_space, initial_action)
-        gym.utils.RecordConstructorArgs.__init__(
-            self,
-            delay=_delay_text(delay),
-            env_dt=duration_text(env_dt),
-            redraw=redraw,
-            initial_action=None if initial_action is None else element_to_json(initial),
-        )
-        gym.Wrapper.__init__(self, env)
-        self._delays = _DelaySampler(env, delay, env_dt, redraw)
-        self._initial = initial
-        self._line = _DelayLine(initial)
-
-    @property
-    def dt(self) -> float:
-        return self._delays.seconds(1)
+        self._initial, recorded = _initial_action(env.action_space, initial_action)
+        super().__init__(env, delay, env_dt, redraw, initial_action=recorded)
+        self._begin_episode(None, self._initial)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode, with no action under way."""
-        self._delays.begin_episode(seed)
-        self._line = _DelayLine(self._initial)
+        self._begin_episode(seed, self._initial)
         return self.env.reset(seed=seed, options=options)
 
-    def step(self, action: Any) -> Step:  # noqa: ANN401
-        """Send the action, and apply the newest that has arrived."""
-        return self._with_delay(self.env.step(self._arrived(action)))
+    def _sent(self, action: Any) -> Any:  # noqa: ANN401
+        return self._delayed(action)
 
-    def send(self, action: Any) -> None:  # noqa: ANN401
-        """The first part of a robot's step: send the action, and do the newest that has arrived."""
-        send_receive_env_of(self.env).send(self._arrived(action))
-
-    def receive(self, env_steps: int = 1) -> Step:
-        """The second part; of steps that were missed, actions were on their way as well."""
-        self._line.pass_steps(env_steps - 1)
-        return self._with_delay(send_receive_env_of(self.env).receive(env_steps))
-
-    def _arrived(self, action: Any) -> Any:  # noqa: ANN401
-        self._delay_steps = self._delays.next()
-        return self._line.send_and_receive(action, self._delay_steps)
-
-    def _with_delay(self, step: Step) -> Step:
+    def _received(self, step: Step) -> Step:
         *seen, info = step
-        return *seen, {**info, "action_delay_s": self._delays.seconds(self._delay_steps)}
+        return *seen, {**info, "action_delay_s": self._delay_s()}
 
 
-class ObservationDelay(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
+class ObservationDelay(_Delay):
     """Gives every observation ``delay`` seconds after it was made; ``info["observation_delay_s"]`` is the newest's.
 
     The observation of a reset is given at once, and again until the next one arrives.
@@ -191,94 +251,17 @@ class ObservationDelay(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstruc
             redraw: Draw from the range for each ``"step"`` or once per ``"episode"``.
         """
         refuse_hidden_resets(env, "ObservationDelay")
-        gym.utils.RecordConstructorArgs.__init__(
-            self, delay=_delay_text(delay), env_dt=duration_text(env_dt), redraw=redraw
-        )
-        gym.Wrapper.__init__(self, env)
-        self._delays = _DelaySampler(env, delay, env_dt, redraw)
-        self._line = _DelayLine(None)
-
-    @property
-    def dt(self) -> float:
-        return self._delays.seconds(1)
+        super().__init__(env, delay, env_dt, redraw)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode, with no observation under way."""
-        self._delays.begin_episode(seed)
         observation, info = self.env.reset(seed=seed, options=options)
-        self._line = _DelayLine(observation)
+        self._begin_episode(seed, observation)
         return observation, info
 
-    def step(self, action: Any) -> Step:  # noqa: ANN401
-        """Step, and give the newest observation that has arrived."""
-        return self._arrived(self.env.step(action))
-
-    def send(self, action: Any) -> None:  # noqa: ANN401
-        """The first part of a robot's step."""
-        send_receive_env_of(self.env).send(action)
-
-    def receive(self, env_steps: int = 1) -> Step:
-        """The second part; during steps that were missed, observations were on their way as well."""
-        self._line.pass_steps(env_steps - 1)
-        return self._arrived(send_receive_env_of(self.env).receive(env_steps))
-
-    def _arrived(self, step: Step) -> Step:
-        observation, reward, terminated, truncated, info = step
-        delay_steps = self._delays.next()
-        received = self._line.send_and_receive(observation, delay_steps)
-        info = {**info, "observation_delay_s": self._delays.seconds(delay_steps)}
-        return received, reward, terminated, truncated, info
-
-
-class _DelayLine:
-    """What is under way within one episode, and the newest that has arrived."""
-
-    def __init__(self, arrived: Any) -> None:  # noqa: ANN401
-        self._arrived = deepcopy(arrived)
-        self._under_way: deque[tuple[int, Any]] = deque()
-        self._now = 0
-
-    def send_and_receive(self, item: Any, delay_steps: int) -> Any:  # noqa: ANN401
-        # Copies on both ends: environments and agents may reuse their arrays.
-        self._under_way.append((self._now + delay_steps, deepcopy(item)))
-        due = [index for index, (arrives, _) in enumerate(self._under_way) if arrives <= self._now]
-        for _ in range(due[-1] + 1 if due else 0):
-            _, self._arrived = self._under_way.popleft()
-        self._now += 1
-        return deepcopy(self._arrived)
-
-    def pass_steps(self, steps: int) -> None:
-        """Nothing new is sent for so many steps."""
-        self._now += steps
-
-
-class _DelaySampler:
-    """Draws delays in steps, with random numbers of its own that follow from the seed of a reset."""
-
-    def __init__(self, env: gym.Env[Any, Any], delay: DelayLike, env_dt: DurationLike | None, redraw: Redraw) -> None:
-        if redraw not in ("step", "episode"):
-            raise InputError(f"redraw is {redraw!r}: give 'step' or 'episode'.")
-        self._step = step_duration(env, env_dt)
-        self._low, self._high = delay_steps(delay, self._step)
-        self._once_per_episode = redraw == "episode"
-        self._index = sum(isinstance(layer, ActionDelay | ObservationDelay) for layer in wrapper_layers(env))
-        self._random = np.random.default_rng()
-        self._of_episode = self._low
-
-    def begin_episode(self, seed: int | None) -> None:
-        if seed is not None:
-            self._random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM, self._index)))
-        if self._once_per_episode:
-            self._of_episode = self._draw()
-
-    def next(self) -> int:
-        return self._of_episode if self._once_per_episode else self._draw()
-
-    def seconds(self, steps: int) -> float:
-        return float(self._step.exact_s * steps)
-
-    def _draw(self) -> int:
-        return int(self._random.integers(self._low, self._high, endpoint=True))
+    def _received(self, step: Step) -> Step:
+        observation, *ends, info = step
+        return self._delayed(observation), *ends, {**info, "observation_delay_s": self._delay_s()}
 
 
 def delay_steps(delay: DelayLike, step: Duration) -> tuple[int, int]:
@@ -287,22 +270,21 @@ def delay_steps(delay: DelayLike, step: Duration) -> tuple[int, int]:
     return ends[0], ends[-1]
 
 
-def initial_action_for(space: spaces.Space[Any], given: Any) -> Any:  # noqa: ANN401
-    """The action before the first one arrives: the given one, or the one nearest to zero."""
+def _initial_action(space: spaces.Space[Any], given: Any) -> tuple[Any, Any]:  # noqa: ANN401
+    """The action before the first one arrives, by default the one nearest to zero, and a given one as JSON."""
     if given is None:
-        return create_zero_array(space)
+        return create_zero_array(space), None
     with suppress(KeyError, TypeError, ValueError):
         action = _as_element(space, given)
         if space.contains(action):
-            return action
+            return action, _to_json(action)
     raise InputError(f"initial_action is {given!r}: give one in the action space {space}.")
 
 
-def element_to_json(value: Any) -> Any:  # noqa: ANN401
-    """An element of a space in the types that JSON knows; `initial_action_for` reads it."""
+def _to_json(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, dict):
-        return {key: element_to_json(item) for key, item in value.items()}
-    return [element_to_json(item) for item in value] if isinstance(value, tuple) else np.asarray(value).tolist()
+        return {key: _to_json(item) for key, item in value.items()}
+    return [_to_json(item) for item in value] if isinstance(value, tuple) else np.asarray(value).tolist()
 
 
 def _as_element(space: spaces.Space[Any], value: Any) -> Any:  # noqa: ANN401
@@ -344,7 +326,7 @@ def _delay_text(delay: DelayLike) -> str | list[str]:
     return texts if len(texts) > 1 else texts[0]
 
 
-class RealTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
+class RealTime(_TwoPartWrapper):
     """Applies each action one step late, and appends the latest actions to the observation.
 
     The observation is a flat Box: the environment's observation, then the actions, oldest first and so the one under
@@ -371,12 +353,9 @@ class RealTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs)
             initial_action: What is applied first, and fills the history at first; zeros by default.
         """
         refuse_hidden_resets(env, "RealTime")
-        initial = initial_action_for(env.action_space, initial_action)
+        self._initial, recorded = _initial_action(env.action_space, initial_action)
         gym.utils.RecordConstructorArgs.__init__(
-            self,
-            history=duration_text(history),
-            env_dt=duration_text(env_dt),
-            initial_action=None if initial_action is None else element_to_json(initial),
+            self, history=duration_text(history), env_dt=duration_text(env_dt), initial_action=recorded
         )
         gym.Wrapper.__init__(self, env)
         self._history_steps = 1
@@ -385,8 +364,7 @@ class RealTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs)
             self.dt = float(step)
             if history is not None:
                 self._history_steps = whole_steps("history", Duration(history).exact_s, step, least=1)
-        self._initial = initial
-        self._under_way = initial
+        self._under_way = self._initial
         self._actions: deque[NDArray[Any]] = deque(maxlen=self._history_steps)
         self.observation_space = _augmented(env, self._history_steps)
 
@@ -397,27 +375,18 @@ class RealTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs)
         self._actions.extend([self._flat(self._initial)] * self._history_steps)
         return self._augment(observation), info
 
-    def step(self, action: Any) -> Step:  # noqa: ANN401
-        """Step with the previous action, and set this one on its way."""
-        return self._seen(self.env.step(self._due(action)))
-
-    def send(self, action: Any) -> None:  # noqa: ANN401
-        """The first part of a robot's step: do the previous action, and set this one on its way."""
-        send_receive_env_of(self.env).send(self._due(action))
-
-    def receive(self, env_steps: int = 1) -> Step:
-        """The second part; in steps that were missed no other action was given."""
-        self._actions.extend([self._actions[-1]] * (env_steps - 1))
-        return self._seen(send_receive_env_of(self.env).receive(env_steps))
-
-    def _due(self, action: Any) -> Any:  # noqa: ANN401
+    def _sent(self, action: Any) -> Any:  # noqa: ANN401
+        """The previous action; this one is set on its way."""
         due, self._under_way = self._under_way, deepcopy(action)
         self._actions.append(self._flat(action))
         return due
 
-    def _seen(self, step: Step) -> Step:
-        observation, reward, terminated, truncated, info = step
-        return self._augment(observation), reward, terminated, truncated, info
+    def _received(self, step: Step) -> Step:
+        observation, *others = step
+        return self._augment(observation), *others
+
+    def _miss(self, steps: int) -> None:
+        self._actions.extend([self._actions[-1]] * steps)
 
     def _flat(self, action: Any) -> NDArray[Any]:  # noqa: ANN401
         return np.asarray(spaces.flatten(self.env.action_space, action))

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cycletime.duration import Duration
-from cycletime.tasks.closed_form import ClosedFormTask, Numbers
+from cycletime.tasks.closed_form import ClosedFormTask, Numbers, State
 from cycletime.tasks.physics import sine_and_cosine
 from cycletime.tasks.render import BLUE, FLOOR, GREEN, INK, SLATE, WHITE, Canvas, Frame
 
@@ -42,6 +42,7 @@ class MountainCar(ClosedFormTask):
     """Swing a weak car up a mountain; the bonus at its top is not a rate, the cost of the force is."""
 
     title: ClassVar = "Mountain Car"
+    state_type: ClassVar = MountainCarState
     usual_env_dt: ClassVar = Duration("4ms")
     original_dt: ClassVar = Duration("20ms")
     time_limit: ClassVar = 999 * original_dt
@@ -52,15 +53,10 @@ class MountainCar(ClosedFormTask):
     observation_limits: ClassVar = (-LEFT_END, FASTEST)
     state_limits: ClassVar = MappingProxyType({"x": GOAL, "v": FASTEST})
 
-    def reset(self, key: jax.Array) -> MountainCarState:
+    def reset(self, key: jax.Array) -> State:
         """At rest near the valley's bottom."""
         x = jax.random.uniform(key, (), self.dtype, START_LOW, START_HIGH)
         return self.start(x, jnp.zeros_like(x))
-
-    def start(self, *numbers: jax.Array) -> MountainCarState:
-        """An episode that begins at a place, with a speed."""
-        x, speed = (jnp.asarray(number, self.dtype) for number in numbers)
-        return MountainCarState(x, speed, jnp.zeros((), jnp.int32))
 
     def draw_start(self, rng: np.random.Generator) -> Numbers:
         return rng.uniform(START_LOW, START_HIGH), 0.0

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cycletime.duration import Duration
-from cycletime.tasks.closed_form import ClosedFormTask, Numbers
+from cycletime.tasks.closed_form import ClosedFormTask, Numbers, State
 from cycletime.tasks.physics import sine_and_cosine
 from cycletime.tasks.render import AMBER, BLUE, FLOOR, INK, SLATE, WHITE, Canvas, Frame
 
@@ -39,6 +39,7 @@ class Pendulum(ClosedFormTask):
     """Swing a pendulum up and hold it there."""
 
     title: ClassVar = "Pendulum"
+    state_type: ClassVar = PendulumState
     usual_env_dt: ClassVar = Duration("2ms")
     original_dt: ClassVar = Duration("50ms")
     time_limit: ClassVar = Duration("10s")
@@ -49,15 +50,10 @@ class Pendulum(ClosedFormTask):
     observation_limits: ClassVar = (1.0, 1.0, FASTEST)
     state_limits: ClassVar = MappingProxyType({"th": inf, "w": FASTEST})
 
-    def reset(self, key: jax.Array) -> PendulumState:
+    def reset(self, key: jax.Array) -> State:
         """Any angle, a slow turn."""
         angle, speed = jax.random.uniform(key, (2,), self.dtype, -1, 1)
         return self.start(ANGLE_RANGE * angle, SPEED_RANGE * speed)
-
-    def start(self, *numbers: jax.Array) -> PendulumState:
-        """An episode that begins at an angle, with a speed."""
-        angle, speed = (jnp.asarray(number, self.dtype) for number in numbers)
-        return PendulumState(angle, speed, jnp.zeros((), jnp.int32))
 
     def draw_start(self, rng: np.random.Generator) -> Numbers:
         high = np.array([ANGLE_RANGE, SPEED_RANGE])

@@ -164,11 +164,6 @@ class Reacher(ClosedFormTask):
         return tip_x - state.target_x, tip_y - state.target_y
 
 
-def mass_matrix(cos_2: jax.Array) -> jax.Array:
-    """[2, 2] the arm's inertia, with the cosine of its elbow."""
-    return jnp.array([[_A + _B + 2 * _H * cos_2, _B + _H * cos_2], [_B + _H * cos_2, _B]])
-
-
 def _drag(w1: jax.Array, w2: jax.Array, sin_2: jax.Array, cos_2: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The damping of the three bodies as torques on the joints; velocities in the frame of the first link."""
     w12 = w1 + w2

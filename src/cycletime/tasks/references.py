@@ -20,8 +20,6 @@ NOTHING, SCRIPTED = "doing nothing", "a scripted controller"
 
 @dataclass(frozen=True)
 class Reference:
-    """A mean return."""
-
     name: str
     mean: float
     error: float

@@ -157,11 +157,9 @@ class Canvas:
         return self._origin[0] + self._scale * point[0], self._origin[1] - self._scale * point[1]
 
     def disc(self, centre: Point, radius: float, colour: Colour) -> None:
-        """A filled circle."""
         self._pygame.draw.circle(self._surface, colour, self._pixel(centre), self._scale * radius)
 
     def bar(self, start: Point, end: Point, radius: float, colour: Colour) -> None:
-        """A thick line with round ends."""
         length = hypot(end[0] - start[0], end[1] - start[1])
         if length > 0:
             nx, ny = radius * (start[1] - end[1]) / length, radius * (end[0] - start[0]) / length
@@ -199,7 +197,6 @@ def frame_rate(dt: float) -> int:
 
 
 def import_pygame() -> ModuleType:
-    """Pygame, or an error that names the extra."""
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")  # a greeting on standard output, among a program's results
     try:
         return importlib.import_module("pygame")

@@ -119,7 +119,6 @@ def _may_repeat_steps(env: AnyEnv, steps: Fraction) -> bool:
 
 
 def _repeats(layer: _Wrapper) -> int:
-    """How many inner steps make one step of a wrapper, where that is known."""
     if isinstance(layer, gym.wrappers.RepeatAction):
         return int(layer.num_repeats)
     if isinstance(layer, gym.wrappers.MaxAndSkipObservation):

@@ -44,8 +44,6 @@ Pair: TypeAlias = tuple[jax.Array, ...]
 
 
 class Sent(NamedTuple):
-    """A command on its way."""
-
     speeds: Pair
     """rad/s."""
     acceleration: jax.Array
@@ -179,7 +177,6 @@ def _away(state: URReacherState) -> Pair:
 
 
 def flange_of(q: Pair) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """The flange's place."""
     return ur5.flange(sine_and_cosine(q[0]), sine_and_cosine(q[0] + q[1]))
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from cycletime.duration import Duration, DurationLike, cycle_steps
 from cycletime.errors import InputError
-from cycletime.tasks.cycle_time import CycleTime
+from cycletime.tasks.cycle_time import CycleClock, CycleTime
 from cycletime.tasks.render import frame_rate
 from cycletime.tasks.time_step import duration_text, step_duration, whole_steps
 
@@ -72,7 +72,7 @@ def make_vec_with_cycle_time(
     )
 
 
-class VectorCycleTime(VectorWrapper, gym.utils.RecordConstructorArgs):
+class VectorCycleTime(CycleClock, VectorWrapper, gym.utils.RecordConstructorArgs):
     """Holds every action for ``dt`` seconds in an existing vector environment.
 
     A ``SyncVectorEnv`` is taken over: a `CycleTime` is put around each of its environments, and each autoreset mode
@@ -125,21 +125,6 @@ class VectorCycleTime(VectorWrapper, gym.utils.RecordConstructorArgs):
         self._ended = np.zeros(self.num_envs, np.bool_)
         self._last_observations: dict[int, Any] = {}
         self.metadata = {**env.metadata, "render_fps": frame_rate(self.dt)}
-
-    @property
-    def dt(self) -> float:
-        """The action-cycle time in seconds."""
-        return float(self._dt)
-
-    @property
-    def env_dt(self) -> float:
-        """The environment's time step in seconds."""
-        return float(self._env_dt)
-
-    @property
-    def cycle_steps(self) -> int:
-        """The environment steps in a full cycle."""
-        return self._cycle_steps
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None

@@ -45,14 +45,11 @@ _Count = TypeVar("_Count", int, jax.Array)
 
 @dataclass(frozen=True)
 class TimedTask:
-    """A closed-form task at a cycle time."""
-
     task: ClosedFormTask
     cycle_steps: int
     """k, the environment steps that an action is held for."""
 
     def cycles_in(self, duration: Duration) -> int:
-        """The agent steps of an episode that lasts so long."""
         return -(-cycle_steps(duration, self.task.env_dt) // self.cycle_steps)
 
     @property
@@ -72,15 +69,12 @@ class TimedTask:
 
 
 class EpisodeState(NamedTuple):
-    """Where a run is in its task."""
-
     steps: jax.Array
     """Agent steps since the last learning."""
     state: State
     observation: jax.Array
     episode_return: jax.Array
     episode_steps: jax.Array
-    """Its agent steps so far."""
     episodes: jax.Array
     """The episodes that ended since the run began."""
     noise: NoiseState = None
@@ -95,16 +89,12 @@ class EpisodeTable(NamedTuple):
 
 
 class RolloutState(NamedTuple):
-    """What a rollout changes."""
-
     walk: EpisodeState
     buffer: Buffer
     episodes: EpisodeTable
 
 
 class RolloutDraws(NamedTuple):
-    """What was drawn beforehand."""
-
     normals: jax.Array
     """[steps, numbers], for the noise of the actions."""
     starts: State
@@ -114,13 +104,10 @@ class RolloutDraws(NamedTuple):
 
 @dataclass(frozen=True)
 class Rollout:
-    """One rollout: who acts, where, and with which random numbers."""
-
     timed_task: TimedTask
     agent: Agent
     psi: AgentState
     agent_steps: jax.Array
-    """The run's agent steps before it."""
     draws: RolloutDraws
 
     def alone(self, state: RolloutState) -> RolloutState:
@@ -212,8 +199,6 @@ class DrawPlan:
 
 
 class DrawStart(NamedTuple):
-    """From where on numbers are drawn."""
-
     period: jax.Array
     episodes: jax.Array
 
@@ -224,7 +209,6 @@ class ChunkDraws(NamedTuple):
     normals: jax.Array
     """[periods, steps, numbers], for the noise of the actions."""
     learning: Draws
-    """By period, what the agent's learning needs; None while it does not learn."""
     starts: State
 
 
@@ -378,14 +362,10 @@ class ChunkOutput(NamedTuple):
 
 @dataclass(frozen=True)
 class ProgramShape:
-    """What a program is compiled for, besides the agent's own shapes."""
-
     timed_task: TimedTask
     capacity: int
     periods: int
-    """The most learning periods of one chunk."""
     alone: bool
-    """Whether it carries one run, or several under `vmap`."""
     matmul: Matmul = "fastest"
 
 
@@ -419,7 +399,6 @@ def advance(
 def draw_for_periods(
     shape: ProgramShape, agent: Agent, state: LoopState, periods: jax.Array | np.int32, *, learns: bool
 ) -> ChunkDraws:
-    """The random numbers of the next learning periods."""
     plan = DrawPlan(shape.timed_task, shape.periods, shape.alone, learns)
     return draw_chunk(plan, agent, state.seed_key, DrawStart(state.period, state.walk.episodes), periods)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from cycletime.errors import DiskFullError, RunError
+from cycletime.processes import private_descriptors
 
 _UNFINISHED = ".writing-"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -120,7 +121,6 @@ def sweep(folder: Path, older_s: float = 0.0) -> None:
 
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Tell in a sentence what the disk refused."""
     try:
         yield
     except OSError as error:
@@ -173,7 +173,6 @@ def _flush(path: Path) -> None:
 
 
 def flush_folder(folder: Path) -> None:
-    """Have the disk hold the names in a folder."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -198,8 +197,6 @@ class LockHeldError(RunError):
 
 @dataclass(frozen=True)
 class Lock:
-    """A lock that is held."""
-
     path: Path
     handle: int
 
@@ -225,7 +222,8 @@ def locked(path: Path) -> Iterator[Lock]:
             _lock(path, handle)
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
-        yield Lock(path, handle)
+        with private_descriptors(handle):  # a child of an environment's would keep the lock
+            yield Lock(path, handle)
     finally:
         os.close(handle)
 

@@ -21,6 +21,7 @@ KINDS = "biufU"
 MOST_ARRAYS = 10_000
 """In a file."""
 _SUFFIX = ".npy"
+_AT_ONCE = 2**20
 _Header: TypeAlias = tuple[tuple[int, ...], bool, np.dtype[Any]]
 """Shape, whether it is stored by columns, and type."""
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -54,7 +55,6 @@ class BoundedNpz(Mapping[str, NDArray[Any]]):
         return len(self._members)
 
     def declared(self, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        """The shape and the type of an array, which is not read."""
         if name not in self._headers:
             with self._file.open(self._members[name]) as raw:
                 self._headers[name] = _header(raw), raw.tell()
@@ -74,8 +74,10 @@ class BoundedNpz(Mapping[str, NDArray[Any]]):
             size = prod(shape) * dtype.itemsize
             if size != member.file_size - raw.tell():
                 raise ValueError(f"{name!r} is {dtype}{list(shape)}, and has {member.file_size:,} bytes")
-            content = bytearray(raw.read(size))  # which can be written to, as what NumPy's own function gives
-            if len(content) != size or raw.read(1):  # to the end, where the checksum is compared
+            content = bytearray()  # which can be written to, as what NumPy's own function gives
+            while part := raw.read(_AT_ONCE):  # to the end, where the checksum is compared
+                content += part
+            if len(content) != size:
                 raise ValueError(f"{name!r} is not as long as it says")
         return np.frombuffer(content, dtype).reshape(shape, order="F" if by_columns else "C")
 

@@ -5,7 +5,6 @@ Trees of arrays become arrays with names, and trees again. A machine with NumPy 
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from cycletime.bounded import open_regular, read_bounded
 from cycletime.errors import RunError
 from cycletime.training.atomic_files import make_folder, move, sweep, write_whole
 from cycletime.training.bounded_npz import open_npz
@@ -66,16 +66,15 @@ def _leaf(name: str, like: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:  # n
 
 
 FORMAT = 2
-POLICY = "policy/"
-"""What the names of the policy's arrays begin with."""
+EPISODES, BINS, METRICS, POSITION, POLICY = "episodes/", "bins/", "metrics/", "position/", "policy/"
+"""What the names of arrays begin with: the curve (one of two), metrics, all that is needed to go on, the policy."""
 KEPT = 2
+_MOST_MANIFEST = 2**23
 _ARRAYS, _MANIFEST = "arrays.npz", "manifest.json"
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a checkpoint says of itself."""
-
     identity: str
     env_steps: int
     agent_steps: int
@@ -84,7 +83,6 @@ class Manifest:
     sessions: int
     """How many times the run was begun or resumed until then."""
     wall_s: float
-    """How long it was computed until then, on the wall clock."""
     world: str
     """What the world did when it was tried out: a hash, empty where the code alone decides."""
     machine: Mapping[str, str]
@@ -97,13 +95,10 @@ class Manifest:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A moment of a run."""
-
     manifest: Manifest
     arrays: Mapping[str, NDArray[Any]]
 
     def below(self, prefix: str) -> dict[str, NDArray[Any]]:
-        """The arrays whose names begin with a prefix, without it."""
         return {name.removeprefix(prefix): each for name, each in self.arrays.items() if name.startswith(prefix)}
 
     def policy(self) -> SavedPolicy:
@@ -116,8 +111,6 @@ class DamagedError(Exception):
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """The checkpoints of one run."""
-
     folder: Path
 
     def save(self, checkpoint: Checkpoint) -> None:
@@ -140,6 +133,19 @@ class Checkpoints:
             self._newest(identity)
         except RunError as error:
             return str(error)
+        return None
+
+    def peek(self, identity: str) -> Checkpoint | None:
+        """The newest without its position, for who only looks: nothing is changed, and the run may go on meanwhile."""
+        while there := self._numbers():
+            path = self.folder / f"{there[-1]:06d}"
+            try:
+                return _read(path, identity, without=POSITION)
+            except DamagedError as error:
+                if there == self._numbers():
+                    raise RunError(
+                        f"The checkpoint {path} {error}: a resumed run goes on from one before it."
+                    ) from None
         return None
 
     def _newest(self, identity: str) -> tuple[Checkpoint | None, dict[Path, str]]:
@@ -173,7 +179,9 @@ def _write(folder: Path, checkpoint: Checkpoint) -> None:
     arrays = folder / _ARRAYS
     with arrays.open("wb") as file:
         np.savez(file, **checkpoint.arrays)  # type: ignore[arg-type]  # a name is no option of savez here
-    data = {"format": FORMAT, **asdict(checkpoint.manifest), "arrays_sha256": _hash(arrays)}
+    with arrays.open("rb") as file:
+        digest = file_digest(file, "sha256").hexdigest()
+    data = {"format": FORMAT, **asdict(checkpoint.manifest), "arrays_sha256": digest}
     (folder / _MANIFEST).write_text(sealed_text(data))
 
 
@@ -184,21 +192,22 @@ def _put_aside(path: Path) -> Path:
     return move(path, aside)
 
 
-def _read(folder: Path, identity: str) -> Checkpoint:
+def _read(folder: Path, identity: str, without: str | None = None) -> Checkpoint:
     with _damage(folder / _MANIFEST):
-        data = _unsealed(parse_json((folder / _MANIFEST).read_bytes()))
+        data = _unsealed(parse_json(read_bounded(folder / _MANIFEST, _MOST_MANIFEST)))
         version, digest = data.pop("format"), data.pop("arrays_sha256")
         if version != FORMAT:
             raise DamagedError(f"has the format {version}, and this version of cycletime reads {FORMAT}")
         manifest = Manifest(**{**data, "remarks": tuple(data["remarks"])})
     if manifest.identity != identity:
         raise DamagedError(f"belongs to another run ({str(manifest.identity)[:10]}, and this is {identity[:10]})")
-    with _damage(folder / _ARRAYS):
-        if _hash(folder / _ARRAYS) != digest:
+    with _damage(folder / _ARRAYS), open_regular(folder / _ARRAYS) as raw:
+        if file_digest(raw, "sha256").hexdigest() != digest:
             raise DamagedError(f"is damaged: {_ARRAYS} is not what its manifest says")
         # Nothing in it is compressed, so that it has no more arrays than bytes.
-        with (folder / _ARRAYS).open("rb") as raw, open_npz(raw, os.fstat(raw.fileno()).st_size) as file:
-            return Checkpoint(manifest, dict(file))
+        with open_npz(raw, raw.tell()) as file:
+            wanted = [name for name in file if without is None or not name.startswith(without)]
+            return Checkpoint(manifest, {name: file[name] for name in wanted})
 
 
 def _unsealed(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,8 +230,3 @@ def _damage(path: Path) -> Iterator[None]:
         ) from error
     except Exception as error:  # zipfile, zlib and NumPy have a dozen of them for what is damaged
         raise DamagedError(f"is damaged: its {path.name} cannot be read") from error
-
-
-def _hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()

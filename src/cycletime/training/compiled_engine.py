@@ -109,7 +109,6 @@ random numbers are made of keys, bits and uniform ones."""
 
 
 def lane_bytes(loop: CompiledLoop) -> int:
-    """About the most bytes that a lane takes, in a program of several."""
     task, shape = loop.task, replace(loop.shape, capacity=loop.room, alone=False)
     rates = jax.eval_shape(lambda: jax.tree.map(lambda rate: jnp.asarray(rate, task.dtype), loop.agent))
     key = jax.eval_shape(lambda: jax.random.key(0, impl="threefry2x32"))
@@ -148,8 +147,6 @@ _H200_UPDATE_S = {"sac": 15e-6}
 
 @dataclass(frozen=True)
 class CompiledEngine(Engine):
-    """Runs on closed-form tasks in one program of JAX."""
-
     name: ClassVar[str] = "compiled"
 
     def refusal(self, spec: RunSpec) -> str | None:
@@ -187,12 +184,11 @@ class CompiledEngine(Engine):
     def known_cost(self, spec: RunSpec) -> Cost | None:
         if spec.engine.device != "gpu" or spec.algorithm not in _H200_UPDATE_S:
             return None
-        updates = spec.agent.gradient_steps / spec.agent.period  # type: ignore[attr-defined]  # of SAC
+        updates = spec.own_agent.gradient_steps / spec.agent.period  # type: ignore[attr-defined]  # of SAC
         return Cost(_H200_UPDATE_S[spec.algorithm] * updates * spec.engine.width, 30.0, where="an H200")
 
 
 def make_loop(spec: RunSpec) -> CompiledLoop:
-    """Algorithm 1 for runs like this."""
     assert isinstance(spec.world, ClosedFormWorld), "the engine refuses other worlds"
     return CompiledLoop(
         task=spec.world.task,
@@ -211,7 +207,6 @@ class CompiledBatch(RunBatch):
     _dropped: set[int] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
-        """Refuse runs that differ in more than seeds and rates."""
         width, engine = self.specs[0].engine.width, CompiledEngine()
         if len(self.specs) > width:
             raise InputError(f"There are {len(self.specs)} runs: a program of the width {width} takes {width} of them.")

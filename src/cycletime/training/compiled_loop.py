@@ -158,7 +158,10 @@ class CompiledLoop:
     def room(self) -> int:
         """The rows of its buffer that a run can fill, and all that has to be kept of it."""
         timed_task = TimedTask(self.task, cycle_steps(self.dt, self.task.env_dt))
-        return min(self.agent.capacity, self._most_agent_steps(timed_task))
+        # No run takes more agent steps: full cycles, and one more for each episode that cuts a cycle short.
+        shortest = cycle_steps(self.task.shortest_episode, self.task.env_dt)
+        steps = ceil(self.env_steps / timed_task.cycle_steps) + ceil(self.env_steps / shortest)
+        return min(self.agent.capacity, steps + timed_task.steps_until_learning(self.agent))
 
     @property
     def _capacity(self) -> int:
@@ -167,12 +170,6 @@ class CompiledLoop:
             return self.room
         numbers = 2 * self.task.observation_size + self.task.action_size + 3
         return min(self.agent.capacity, max(1 << (self.room - 1).bit_length(), ROOMY_NUMBERS // numbers))
-
-    def _most_agent_steps(self, timed_task: TimedTask) -> int:
-        """No run takes more agent steps: full cycles, and one more for each episode that cuts a cycle short."""
-        shortest = cycle_steps(self.task.shortest_episode, self.task.env_dt)
-        last_period = timed_task.steps_until_learning(self.agent)
-        return ceil(self.env_steps / timed_task.cycle_steps) + ceil(self.env_steps / shortest) + last_period
 
     def _lanes(self, seeds: Sequence[int], agents: Sequence[Agent] | None) -> tuple[Agent, jax.Array]:
         """The agents of all lanes as one whose rates are arrays, and the keys of their seeds."""
@@ -263,7 +260,6 @@ class CompiledLoop:
         return {lane: jax.tree.map(lambda leaf, lane=lane: leaf[lane].copy(), psi) for lane in lanes}
 
     def _episodes(self, output: ChunkOutput, position: CompiledPosition, lane: int, count: int) -> Episodes:
-        """The episodes of a lane that a chunk recorded."""
         tables = [np.asarray(table).reshape(self.width, -1)[lane] for table in output.episodes]
         if count > len(tables[0]):
             raise RuntimeError(

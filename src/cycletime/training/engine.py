@@ -15,6 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from cycletime.agents.agent import AgentState
 from cycletime.duration import Duration, cycle_steps
 from cycletime.errors import InputError, RunError, unknown_name_error
+from cycletime.training.external import ExternalAgent
 from cycletime.training.journal import EpisodeRecord
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.spec import EngineSpec, RunSpec
@@ -90,6 +92,15 @@ def closed_form_info(spec: RunSpec, card: Mapping[str, str] | None = None, log_i
     )
 
 
+@dataclass(frozen=True)
+class Earlier:
+    """What an engine that keeps its own files found of earlier sessions of a run."""
+
+    sessions: int
+    remark: str
+    """Why the run may differ from one that was never stopped."""
+
+
 class RunBatch(ABC):
     """Runs, ready to be computed together. They may begin at different moments and end at different times.
 
@@ -99,6 +110,8 @@ class RunBatch(ABC):
 
     env_infos: Sequence[EnvInfo]
     """By run, the world that it is computed in."""
+    can_save: ClassVar[bool] = True
+    """Whether chunks have arrays to go on from, and a policy."""
 
     @abstractmethod
     def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
@@ -112,6 +125,10 @@ class RunBatch(ABC):
         self, run: int, recall: Callable[[], Iterable[EpisodeRecord]], keep: Callable[[EpisodeRecord], None]
     ) -> None:
         """Where a run's finished episodes are found when it is resumed, and kept at once; said before its chunks."""
+
+    def use_folder(self, run: int, folder: Path) -> Earlier | None:
+        """Where a run may have files of its own until it is finished, said before its chunks; what it left there."""
+        return None
 
     def drop(self, run: int) -> None:  # noqa: B027 - who has no run left asks for no more chunks
         """Go on without a run."""
@@ -226,6 +243,8 @@ class EngineEntry:
         if spec.engine.device not in self.devices:
             needed = " or ".join(map(repr, self.devices))
             return f"The engine {self.name} has the device {spec.engine.device!r}: it needs {needed}."
+        if isinstance(spec.agent, ExternalAgent) != (self.name == TRAINERS):
+            return f"The engine {self.name} does not train {spec.label}: {TRAINERS} is for other libraries' trainers."
         return self.load().refusal(spec)
 
 
@@ -236,7 +255,7 @@ def _load(path: str) -> Engine:
     return engine
 
 
-_ROBOTS = "real-time"
+_ROBOTS, TRAINERS = "real-time", "trainer"
 ENGINES: Mapping[str, EngineEntry] = MappingProxyType(
     {
         entry.name: entry
@@ -244,6 +263,7 @@ ENGINES: Mapping[str, EngineEntry] = MappingProxyType(
             EngineEntry("cuda", "cycletime.cuda.engine:CudaEngine", devices=("gpu",)),
             EngineEntry("compiled", "cycletime.training.compiled_engine:CompiledEngine", options=("width",)),
             EngineEntry("stepped", "cycletime.training.stepped_engine:SteppedEngine"),
+            EngineEntry(TRAINERS, "cycletime.trainers.engine:TrainerEngine"),
             EngineEntry(_ROBOTS, "cycletime.robots.engine:RealTimeEngine", options=("learner",)),
         )
     }
@@ -343,4 +363,4 @@ def check_study_engine(engine: str) -> None:
             f"engine is {engine!r}: a robot is one run's at a time, so train it with 'cycletime robot run' or "
             "'cycletime train', and study the closed form of the paper's, the task ur-reacher."
         )
-    _check_name(engine, [AUTO, *(name for name in ENGINES if name != _ROBOTS)])
+    _check_name(engine, [AUTO, *(name for name in ENGINES if name not in (_ROBOTS, TRAINERS))])

@@ -47,7 +47,6 @@ class StepResult(NamedTuple):
 
 
 def adapt_env(env: AnyEnv) -> EnvAdapter:
-    """The adapter of an environment, single or vector."""
     if isinstance(env, VectorEnv):
         return VectorEnvAdapter(env)
     if isinstance(env, gymnasium.Env):
@@ -95,8 +94,6 @@ class EnvAdapter(ABC):
 
 
 class SingleEnvAdapter(EnvAdapter):
-    """A single environment."""
-
     can_resume = True
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
@@ -189,10 +186,7 @@ def _env_steps(infos: dict[str, Any], real: NDArray[np.bool_]) -> NDArray[np.int
 
 
 class Counters:
-    """The counters of Algorithm 1 and the learning curve."""
-
     def __init__(self, copies: int, env_steps: int = 0, agent_steps: int = 0, episodes: int = 0) -> None:
-        """Go on from counts, with new episodes in all copies."""
         self.env_steps, self.agent_steps, self.episodes = env_steps, agent_steps, episodes
         self._returns = np.zeros(copies)
         self._lengths = np.zeros(copies, np.int64)

@@ -15,6 +15,7 @@ from cycletime.training.learning_curve import Columns, EpisodeBins, Episodes
 from cycletime.training.policy_file import SavedPolicy
 from cycletime.training.sealed_json import is_count
 from cycletime.training.spec import RunSpec
+from cycletime.training.worlds import ClosedFormWorld, RobotEnv
 
 MEASURES = ("average_return", "last_tenth_return", "mean_over_episodes")
 """The paper's measure of performance, the same of the last tenth of learning, and the plain mean over episodes."""
@@ -22,8 +23,6 @@ MEASURES = ("average_return", "last_tenth_return", "mean_over_episodes")
 
 @dataclass(frozen=True, eq=False)
 class FinishedRun:
-    """All that is kept of a run that reached its budget."""
-
     spec: RunSpec
     result: Mapping[str, Any]
     """As `make_result` gives it."""
@@ -76,7 +75,6 @@ def make_result(
 def _derived_fields(
     spec: RunSpec, curve: Episodes | EpisodeBins, sessions: int, remarks: Sequence[str]
 ) -> dict[str, Any]:
-    """What a result says that follows from all else which is kept of a run."""
     return {
         "format": 2,
         "identity": spec.identity,
@@ -93,7 +91,6 @@ def _derived_fields(
 
 
 def performance(curve: Episodes | EpisodeBins, env_steps: int) -> dict[str, float | None]:
-    """The paper's measure, the same of the last tenth of learning, and the plain mean over episodes."""
     if not len(curve):
         return dict.fromkeys(MEASURES)
     bins = curve.binned(env_steps, BINS)
@@ -103,7 +100,8 @@ def performance(curve: Episodes | EpisodeBins, env_steps: int) -> dict[str, floa
 
 def find_fault(run: FinishedRun) -> str | None:
     """What does not fit together in a finished run, or None: all that can be computed again is."""
-    return _fault_of_facts(run) or _fault_of_curve(run) or _fault_of_derived_fields(run) or _fault_of_policy(run)
+    fault = _fault_of_facts(run) or _fault_of_curve(run) or _fault_of_derived_fields(run)
+    return fault if fault or run.policy is None else fault_of_policy(run.policy, run.spec, run.spec.env_steps)
 
 
 def _fault_of_facts(run: FinishedRun) -> str | None:
@@ -115,6 +113,8 @@ def _fault_of_facts(run: FinishedRun) -> str | None:
         name for name, is_right in _FACTS.items() if not is_right(result.get(name, _OPTIONAL_FACTS.get(name)))
     ]:
         return f"its result says {result.get(wrong[0])!r} as {wrong[0]}"
+    if result["where"] not in _possible_sources(run.spec, result["where"]):
+        return f"its result comes from {result['where']!r}, and its spec is for {run.spec.world.name}"
     if env_dt is not None and result["env_dt_s"] != float(env_dt):
         return f"its result says {result['env_dt_s']!r} as env_dt_s, and it is {float(env_dt)!r}"
     return None
@@ -150,10 +150,21 @@ def _fault_of_curve(run: FinishedRun) -> str | None:
     return None
 
 
-def _fault_of_policy(run: FinishedRun) -> str | None:
-    policy = run.policy
-    if policy is not None and (policy.identity, policy.env_steps) != (run.spec.identity, run.spec.env_steps):
+def _possible_sources(spec: RunSpec, said: str) -> tuple[str, ...]:
+    """Where a spec's results can come from; of Gymnasium's environments only that they are no robots is known."""
+    if isinstance(spec.world, RobotEnv):
+        return (spec.world.where,)
+    if isinstance(spec.world, ClosedFormWorld):
+        return (spec.world.task.where,)
+    return () if said == "real robot" and spec.engine.name != "real-time" else (said,)
+
+
+def fault_of_policy(policy: SavedPolicy, spec: RunSpec, env_steps: int) -> str | None:
+    """What does not fit in the policy of a run after so many environment steps, or None."""
+    if (policy.identity, policy.env_steps) != (spec.identity, env_steps):
         return f"its policy is not this run's last, but one of {policy.env_steps} environment steps"
+    if (policy.dt, policy.world) != (spec.dt, spec.world.name):
+        return f"its policy is for {policy.world} at {policy.dt}"
     return None
 
 

@@ -5,7 +5,8 @@ that its cycles take no time, and records are the same twice.
 
 A file that only grows: a line with the run's identity, then a frame for each episode. A frame has a mark, its number of
 bytes, their checksum, and arrays in NumPy's .npz. A killed process, or a power loss, leaves whole frames and at most
-one torn frame, at the end; so at most the episode in progress is lost. Nothing is loaded by pickle.
+one torn frame, at the end; so at most the episode in progress is lost. Behind a damaged frame, reading goes on at the
+next mark that a whole one follows. Nothing is loaded by pickle.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from cycletime.bounded import open_regular
 from cycletime.errors import RunError
 from cycletime.training.atomic_files import disk_errors, flush_folder
 from cycletime.training.bounded_npz import open_npz
@@ -108,7 +110,6 @@ class Spread:
     """One of the times, over all cycles that have it; NaN where none does."""
 
     now_s: float
-    """Of the newest cycle."""
     mean_s: float
     p99_s: float
     """99 of 100 cycles took at most this; rounded up by at most 5 %, and never above the worst."""
@@ -117,11 +118,8 @@ class Spread:
 
 @dataclass(frozen=True)
 class TimingSummary:
-    """The timing of all cycles of a run so far."""
-
     cycles: int
     overruns: int
-    """Cycles whose work was not done when the next was due."""
     wake_error: Spread
     observation_age: Spread
     act: Spread
@@ -224,11 +222,9 @@ class EpisodeRecord:
     rewards: NDArray[np.float64]
     """[agent steps] in full precision, of which the return is the sum."""
     cycles: Cycles
-    """[agent steps] how each went."""
     ended_by: str
     """'terminated', 'truncated', or the safety mode that cut it short, such as 'PROTECTIVE_STOP'."""
     run_env_steps: int
-    """The run's environment steps at its end."""
 
     @property
     def undiscounted_return(self) -> float:
@@ -252,8 +248,6 @@ _FRAME = struct.Struct("<8sQI")
 
 @dataclass(frozen=True, eq=False)
 class JournalEntry:
-    """An episode in a journal."""
-
     episode: EpisodeRecord
     session: int
     """In which session of the run it was made, from 1: the first, or after so many resumptions."""
@@ -261,8 +255,6 @@ class JournalEntry:
 
 @dataclass(frozen=True)
 class Journal:
-    """The journal of one run."""
-
     path: Path
     identity: str
 
@@ -270,6 +262,8 @@ class Journal:
         """Add an episode; the disk has it when this returns."""
         payload = _encode_entry(entry)
         with disk_errors(self.path):
+            if self.path.exists():
+                open_regular(self.path).close()  # to append to a pipe would wait for its reader
             with self.path.open("ab") as file:
                 is_new = file.tell() == 0
                 if is_new:
@@ -281,11 +275,9 @@ class Journal:
                 flush_folder(self.path.parent)
 
     def entries(self) -> Iterator[JournalEntry]:
-        """The episodes that are whole, up to the first that is not."""
         return (_decode_entry(payload) for payload, _ in self._frames())
 
     def last(self) -> JournalEntry | None:
-        """The newest episode that is whole, if there is one."""
         newest = self._newest()
         return None if newest is None else _decode_entry(newest[0])
 
@@ -307,6 +299,18 @@ class Journal:
             os.fsync(file.fileno())
         return f"{size - whole:,} bytes at the end of {self.path} are no whole episode; they are now in {aside}."
 
+    def lost(self) -> str | None:
+        frames = [(_decode_entry(payload).episode.number, end) for payload, end in self._frames()]
+        whole = [number for number, _ in frames]
+        missing = [str(number + 1) for number in range(max(whole, default=-1) + 1) if number not in set(whole)]
+        torn = self.path.stat().st_size - frames[-1][1] if frames else 0
+        if not missing and not torn:
+            return None
+        lost = ([f"lost are {', '.join(missing)}"] if missing else []) + (
+            [f"{torn:,} bytes behind the last are no whole one"] if torn else []
+        )
+        return f"{self.path} is damaged: {len(whole):,} of {max(whole) + 1:,} episodes are whole, {' and '.join(lost)}."
+
     def _newest(self) -> tuple[bytes, int] | None:
         newest = deque(self._frames(), maxlen=1)
         return newest[0] if newest else None
@@ -316,13 +320,19 @@ class Journal:
         if not self.path.exists():
             return
         with disk_errors(self.path):
-            file = self.path.open("rb")
+            file = open_regular(self.path)
         with file:
             head = self._head()
             if (found := file.read(len(head))) != head and not head.startswith(found):
                 raise RunError(f"{self.path} is not the journal of this run: it begins with {found[:40]!r}.")
-            while (payload := _next_payload(file)) is not None:
-                yield payload, file.tell()
+            place = len(head)
+            while place >= 0:
+                file.seek(place)
+                if (payload := _next_payload(file)) is not None:
+                    place = file.tell()
+                    yield payload, place
+                else:
+                    place = _next_mark(file, place + 1)
 
     def _head(self) -> bytes:
         return b"cycletime journal %d of %s\n" % (JOURNAL_FORMAT, self.identity.encode())
@@ -349,7 +359,6 @@ def _encode_entry(entry: JournalEntry) -> bytes:
 
 
 def _next_payload(file: BinaryIO) -> bytes | None:
-    """The bytes of the next episode, or None where the file ends, or what follows is not whole."""
     frame = file.read(_FRAME.size)
     if len(frame) < _FRAME.size:
         return None
@@ -359,6 +368,17 @@ def _next_payload(file: BinaryIO) -> bytes | None:
         return None
     payload = file.read(size)
     return payload if crc32(payload) == checksum else None
+
+
+def _next_mark(file: BinaryIO, place: int) -> int:
+    """Where the next episode may begin, from a place on; -1 if nowhere."""
+    file.seek(place)
+    found, before = -1, b""
+    while found < 0 and (data := file.read(1 << 20)):
+        found = (before + data).find(_MARK)
+        begin, before = place - len(before), data[1 - len(_MARK) :]
+        place += len(data)
+    return begin + found if found >= 0 else -1
 
 
 def _decode_entry(payload: bytes) -> JournalEntry:

@@ -50,8 +50,6 @@ _DISTINCT_ROWS = 10_000
 
 @dataclass(frozen=True)
 class CallTimes:
-    """What a call took, again and again."""
-
     first_s: float
     """The first call, in which it is compiled, or read from the disk where compiled programs are kept."""
     median_s: float
@@ -87,7 +85,6 @@ def measure(
 def measure_act(
     agent: Agent, observation_size: int, action_size: int, budget_s: float, clock: Callable[[], float] = time.monotonic
 ) -> CallTimes:
-    """One `act` of one robot."""
     return measure(act_call(agent, observation_size, action_size), budget_s, clock)
 
 
@@ -170,8 +167,6 @@ def learn_call(agent: Agent, observation_size: int, action_size: int, capacity: 
 
 @dataclass(frozen=True, kw_only=True)
 class TimingConditions:
-    """What a robot's program asks for."""
-
     margin: float = DEFAULT_MARGIN
     """The part of a cycle that is left to communication and to everything else."""
     episode: DurationLike = "4s"
@@ -189,7 +184,6 @@ class Headroom:
     """Whether a cycle time leaves time to learn in one way."""
 
     fits: bool
-    """Whether it does, with time to act as well."""
     share: float
     """The time needed over the time there is, however much of it may be used."""
 
@@ -272,7 +266,6 @@ def _exact(number: float) -> Fraction:
 
 
 def _full_buffer(capacity: int, observation_size: int, action_size: int) -> Buffer:
-    """Normal numbers in rows of which none ends an episode."""
     buffer = Buffer.empty(capacity, observation_size, action_size)
     shape = (min(capacity, _DISTINCT_ROWS), *buffer.rows.shape[1:])
     rows = np.random.default_rng(0).standard_normal(shape, np.float32)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.duration import Duration
-from cycletime.errors import InputError, RunError
+from cycletime.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -95,7 +95,6 @@ class EpisodeBins:
     env_steps: NDArray[np.int64]
     """[bins] the run's environment steps at the end of the last of them; 0 where none ended."""
     agent_steps: NDArray[np.int64]
-    """[bins] the run's agent steps there."""
 
     @classmethod
     def none(cls, budget: int, bins: int = BINS) -> EpisodeBins:
@@ -152,7 +151,7 @@ class EpisodeBins:
 LINES = 1000
 """About so many lines has a run."""
 _STEPS = ("env_steps", "agent_steps")
-_LINES, _PENDING = "lines/", "pending/"
+LINES_PREFIX, _PENDING = "lines/", "pending/"
 
 Columns = Mapping[str, NDArray[Any]]
 """By name, a number for each line."""
@@ -165,15 +164,11 @@ def updates_per_line(env_steps: int, cycle_steps: int, period: int) -> int:
 
 @dataclass
 class MetricsLog:
-    """The metrics of a run while it goes on."""
-
     window: int
     cycle_steps: int
     """k, to tell environment steps between the ends of episodes."""
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)
-    """The lines that are full."""
     pending: dict[str, NDArray[Any]] = field(default_factory=dict)
-    """By name, the metrics since the last line."""
     last_end: tuple[int, int] = (0, 0)
     """Environment and agent steps at the end of the last episode."""
 
@@ -208,7 +203,7 @@ class MetricsLog:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {
-            **{_LINES + name: each for name, each in self.columns.items()},
+            **{LINES_PREFIX + name: each for name, each in self.columns.items()},
             **{_PENDING + name: each for name, each in self.pending.items()},
             "last_end": np.array(self.last_end, np.int64),
         }
@@ -216,7 +211,7 @@ class MetricsLog:
     def resume(self, arrays: Columns) -> None:
         self.columns, self.pending = (
             {name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)}
-            for prefix in (_LINES, _PENDING)
+            for prefix in (LINES_PREFIX, _PENDING)
         )
         self.last_end = int(arrays["last_end"][0]), int(arrays["last_end"][1])
 
@@ -238,7 +233,6 @@ def metrics_lines(columns: Columns) -> list[dict[str, Any]]:
 
 
 def metrics_text(columns: Columns) -> str:
-    """What metrics.jsonl holds."""
     return "".join(json.dumps(line) + "\n" for line in metrics_lines(columns))
 
 
@@ -274,7 +268,6 @@ def _curve_schema() -> pa.Schema:
 
 
 def write_curve(path: Path, episodes: Episodes, env_dt: Duration) -> None:
-    """Write `curve.parquet`, one row for each episode; the same episodes give the same bytes."""
     import pyarrow.parquet as pq
 
     with path.open("wb") as file:  # pyarrow takes no path that is not UTF-8
@@ -282,7 +275,6 @@ def write_curve(path: Path, episodes: Episodes, env_dt: Duration) -> None:
 
 
 def curve_table(episodes: Episodes, env_dt: Duration) -> pa.Table:
-    """The episodes as a table."""
     import pyarrow as pa
 
     columns = [
@@ -295,32 +287,22 @@ def curve_table(episodes: Episodes, env_dt: Duration) -> pa.Table:
     return pa.table(columns, schema=_curve_schema())
 
 
-def read_curve(path: Path, env_dt: Duration) -> Episodes:
-    """The episodes of a `curve.parquet`."""
-    table = _curve_in(path)
-    columns = {name: table[name].to_numpy() for name in table.column_names}
-    with np.errstate(invalid="ignore"):  # of lengths that are none
-        length_steps = np.rint(columns["length_s"] / float(env_dt)).astype(np.int64)
-    return Episodes(columns["env_steps"], columns["agent_steps"], columns["return"], length_steps)
-
-
-def read_env_dt(path: Path) -> Duration | None:
-    """The environment's time step, as a curve tells it: seconds over steps at its end; None where no episode ended."""
-    table = _curve_in(path)
-    if not len(table):
-        return None
-    return Duration(table["seconds"][-1].as_py() / table["env_steps"][-1].as_py())
-
-
-def _curve_in(path: Path) -> pa.Table:
+def read_curve(content: bytes, env_dt: Duration, most_episodes: int) -> Episodes:
+    """The episodes of a `curve.parquet`; a ValueError where it has more, or is none."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        with path.open("rb") as file:
-            return pq.read_table(file, schema=_curve_schema())
+        file = pq.ParquetFile(pa.BufferReader(content))
+        if not 0 <= file.metadata.num_rows <= most_episodes:
+            raise ValueError(f"it has {file.metadata.num_rows:,} episodes, and {most_episodes:,} are the most")
+        table = pq.read_table(pa.BufferReader(content), schema=_curve_schema())
     except (OSError, pa.ArrowException) as error:
-        raise RunError(f"{path} cannot be read as a learning curve: {str(error).rstrip('.')}.") from error
+        raise ValueError(str(error).rstrip(".")) from error
+    columns = {name: table[name].to_numpy() for name in table.column_names}
+    with np.errstate(invalid="ignore"):  # of lengths that are none
+        length_steps = np.rint(columns["length_s"] / float(env_dt)).astype(np.int64)
+    return Episodes(columns["env_steps"], columns["agent_steps"], columns["return"], length_steps)
 
 
 def _seconds(steps: NDArray[np.int64], env_dt: Duration) -> NDArray[np.float64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import resource
 import subprocess
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -14,9 +15,10 @@ from pathlib import Path
 from uuid import uuid4
 
 from cycletime import __version__
-from cycletime.errors import InputError, NoGpuError
+from cycletime.errors import InputError, MachineError, NoGpuError
 
 CACHE_VARIABLE = "CYCLETIME_CACHE"
+LEAST_ADDRESS_SPACE = 2_000_000_000
 
 
 def keep_compiled_programs() -> None:
@@ -72,6 +74,12 @@ def kept_programs() -> str:
 
 def prepare_jax(device: str) -> None:
     """Choose JAX's device, and let calls on a CPU return when they are done, which takes half the time."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < LEAST_ADDRESS_SPACE:
+        raise MachineError(
+            f"This process may have {limit:,} bytes of addresses (ulimit -v): JAX aborts with less than "
+            f"{LEAST_ADDRESS_SPACE:,}, so give it more."
+        )
     import jax
 
     jax.config.update("jax_platforms", "cpu" if device == "cpu" else "cuda,cpu")  # type: ignore[no-untyped-call]
@@ -79,13 +87,11 @@ def prepare_jax(device: str) -> None:
 
 
 def use_device(device: str) -> None:
-    """Choose JAX's device, which must be there."""
     prepare_jax(device)
     check_device(device)
 
 
 def check_device(device: str) -> None:
-    """Refuse a device that JAX does not compute on here."""
     import jax
 
     try:
@@ -117,7 +123,6 @@ _SIMULATORS = ("numpy", "gymnasium", "mujoco", "pybullet")
 
 @cache
 def this_machine() -> Mapping[str, str]:
-    """The machine and the software that computes here."""
     import jax
 
     device = jax.devices()[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,9 +13,10 @@ from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUh
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, unknown_name_error
 from cycletime.rules import Rule
-from cycletime.rules.hyperparameters import part_names
-from cycletime.rules.rule import own_rules_as_table
+from cycletime.rules.hyperparameters import Hyperparameters, part_names
+from cycletime.rules.rule import Recommendation, own_rules_as_table
 from cycletime.training.engine import AUTO, with_engine
+from cycletime.training.external import ExternalAgent, TrainerSpec, external_agent
 from cycletime.training.spec import AGENTS, EXPLORATIONS, EngineSpec, LearnerName, RunSpec
 from cycletime.training.toml_files import read_tuned
 from cycletime.training.worlds import RobotKind, refuse_budget_without_episode, refuse_unknown_env, world_of
@@ -26,17 +27,39 @@ TUNABLE = {
     "actor-critic": ("discount",),
 }
 """By algorithm, the values that are tuned at a cycle time; rules carry them."""
-DEFAULT_RULES = {name: rules.ALGORITHMS[name].default_rule for name in TUNABLE if name in rules.ALGORITHMS}
-"""By algorithm, how its values are carried where nothing is said; not of those whose values no rule carries."""
+WITH_RULES = tuple(name for name in TUNABLE if name in rules.ALGORITHMS)
+"""The algorithms whose values rules carry."""
 _TRANSFERRED_FIELDS = ("learning_rate", "clip")
 """Further fields that a rule or a part carries from what is given. What is given for the other parts' fields
 replaces what they carry, which the identities of runs rest on."""
 
 
+def tunable_names(algorithm: str, trainer: TrainerSpec | None = None) -> tuple[str, ...]:
+    """The values that are tuned at a cycle time; of another library's algorithm, all that rules know."""
+    if trainer is None:
+        return TUNABLE[algorithm]
+    return tuple(quantity.field for quantity in rules.ALGORITHMS[algorithm].quantities)
+
+
+def known_algorithms(trainer: TrainerSpec | None) -> Collection[str]:
+    return AGENTS if trainer is None else rules.ALGORITHMS
+
+
+def algorithms_with_rules(trainer: TrainerSpec | None) -> Collection[str]:
+    return WITH_RULES if trainer is None else rules.ALGORITHMS
+
+
+def agent_values(agent: Agent | ExternalAgent, names: Iterable[str]) -> dict[str, Any]:
+    """Some of an agent's values by our names; of another library's, those that it states."""
+    if isinstance(agent, ExternalAgent):
+        return {name: agent.values[name] for name in names if name in agent.values}
+    return {name: getattr(agent, name) for name in names}
+
+
 class TransferredAgent(NamedTuple):
     """An agent at a cycle time, and how its values came about."""
 
-    agent: Agent
+    agent: Agent | ExternalAgent
     origin: Mapping[str, Any]
     """For `RunSpec.origin`."""
     notes: tuple[str, ...]
@@ -52,6 +75,8 @@ def transfer_agent(
     rule: str | Rule | None = None,
     also: Collection[str] = (),
     others: Mapping[str, Any] | None = None,
+    trainer: TrainerSpec | None = None,
+    tuned_fields: Collection[str] = (),
 ) -> TransferredAgent:
     """The agent at `dt`, with values that were tuned there or are carried there.
 
@@ -60,28 +85,46 @@ def transfer_agent(
         values: Some of its tunable values; the others are the paper's baseline.
         dt: The cycle time that the agent is for.
         tuned_at: The cycle time that the values are from; None if they are for `dt`, so that nothing is carried.
-        rule: How they are carried, by default the algorithm's own rule; or a rule of one's own.
+        rule: How they are carried, by default as recommended for such values; or a rule of one's own.
         also: Parts that keep their meaning in seconds too, as in `rules`.
         others: Further fields of the agent; a learning rate or a clip among them is from `tuned_at` where the rule
             speaks of it, or `also` names its part.
+        trainer: Whose algorithm it is, if not ours; then `others` are in its words.
+        tuned_fields: Which of the values a tuning chose.
     """
-    if algorithm not in AGENTS:
-        raise unknown_name_error(algorithm, "an algorithm", AGENTS)
+    if algorithm not in known_algorithms(trainer):
+        raise unknown_name_error(algorithm, "an algorithm", known_algorithms(trainer))
     for name, value in values.items():
-        if name not in TUNABLE[algorithm]:
-            raise InputError(f"{name} is {value}: {algorithm} has no such value, but {', '.join(TUNABLE[algorithm])}.")
+        if name not in (known := tunable_names(algorithm, trainer)):
+            raise InputError(f"{name} is {value}: {algorithm} has no such value, but {', '.join(known)}.")
     if (rule is not None or also) and tuned_at is None:
         what = f"The rule is {_rule_name(rule)!r}" if rule is not None else f"{', '.join(also)} is to be carried"
         raise InputError(f"{what}: it needs tuned_at=..., the cycle time that the values are from.")
-    if algorithm not in DEFAULT_RULES:
+    if trainer is None and algorithm not in WITH_RULES:
         if tuned_at is not None:
             raise InputError(
                 f"tuned_at is {tuned_at}: no rule carries the values of {algorithm} to another cycle time."
             )
         return TransferredAgent(ActorCriticAgent(**{**values, **(others or {})}), {}, ())
+    if trainer is not None:
+        external, tuned, carried = external_agent(
+            trainer,
+            algorithm,
+            values,
+            dt=Duration(dt),
+            tuned_at=None if tuned_at is None else Duration(tuned_at),
+            rule=rule,
+            others=others or {},
+        )
+        if tuned_at is None:
+            return TransferredAgent(external, {}, _own_notes(carried))
+        advice = rules.recommend(tuned)
+        origin = _origin(tuned, advice.rule if rule is None else rule)
+        return TransferredAgent(external, origin, (*_own_notes(carried), *_reason(rule, advice)))
     kind = rules.PPO if algorithm == "ppo" else rules.SAC
     others = dict(others or {})
-    used = kind.default_rule if rule is None else rule
+    advice = rules.recommend_for(algorithm, values, tuned_fields)
+    used = advice.rule if rule is None else rule
     fields = {part.field for name, part in kind.parts.items() if name in part_names(also)}
     fields |= set(used.laws if isinstance(used, Rule) else kind.rules[used].laws if used in kind.rules else ())
     rates = {name: others.pop(name) for name in _TRANSFERRED_FIELDS if name in fields and name in others}
@@ -90,12 +133,23 @@ def transfer_agent(
     agent = agent_for(carried, **others)
     if tuned_at is None:
         return TransferredAgent(agent, {}, ())
+    return TransferredAgent(agent, _origin(tuned, used), (*_own_notes(carried), *_reason(rule, advice)))
+
+
+def _origin(tuned: Hyperparameters, used: str | Rule) -> dict[str, Any]:
     origin = {"rule": _rule_name(used), "tuned_at": str(tuned.dt), "tuned": tuned.stated()}
     if isinstance(used, Rule):
         origin["own_rules"] = own_rules_as_table({used.name: used})
-    # What was not given is the agent's own here, and needs no note.
-    notes = tuple(note for note in carried.notes if " was not given: " not in note)
-    return TransferredAgent(agent, origin, notes)
+    return origin
+
+
+def _own_notes(carried: Hyperparameters) -> tuple[str, ...]:
+    """The notes on values; what was not given is the agent's own here, and needs none."""
+    return tuple(note for note in carried.notes if " was not given: " not in note)
+
+
+def _reason(rule: str | Rule | None, advice: Recommendation) -> tuple[str, ...]:
+    return (f"Rule {advice.rule!r}, since none was named: {advice.why}",) if rule is None else ()
 
 
 def _rule_name(rule: str | Rule) -> str:
@@ -141,7 +195,7 @@ def make_specs(
         values: Values that rules carry: batch, minibatch, discount, trace_decay.
         tuned_at: The cycle time that they were tuned at, if not `dt`; or
         tuned: a file of `cycletime tune` that has them.
-        rule: How they are carried, by default the algorithm's own; or a rule of one's own.
+        rule: How they are carried, by default as recommended for such values; or a rule of one's own.
         also: What else is carried.
         others: Other fields of the agent.
         exploration: Noise that is coherent in time; None is white noise.
@@ -155,14 +209,25 @@ def make_specs(
         raise InputError(f"seeds is {count}: there must be from 1 to {MOST_SEEDS}.")
     several = range(seeds) if isinstance(seeds, int) else seeds
     values, others = dict(values or {}), dict(others or {})
+    tuned_fields: set[str] = set()
     if tuned is not None:
         if tuned_at is not None:
             raise InputError(f"tuned_at is {tuned_at}: the file of tuned values says it already, so leave one out.")
         read = read_tuned(tuned).of(algorithm)
+        tuned_fields = set(read.values) - set(values)
         values, others = {**read.values, **values}, {**read.others, **others}
         # No rule carries actor-critic's, so they are for their own cycle time.
         tuned_at = None if algorithm == "actor-critic" and read.dt == Duration(dt) else read.dt
-    carried = transfer_agent(algorithm, values, dt=dt, tuned_at=tuned_at, rule=rule, also=also, others=others)
+    carried = transfer_agent(
+        algorithm,
+        values,
+        dt=dt,
+        tuned_at=tuned_at,
+        rule=rule,
+        also=also,
+        others=others,
+        tuned_fields=tuned_fields,
+    )
     world = world_of(task, env, env_dt, robot)
     spec = RunSpec(
         world=world,

@@ -20,10 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents.networks import Layer, PolicyNetwork
-from cycletime.agents.numpy_policy import FORMAT, NumpyPolicy, UnsafePolicyError
+from cycletime.agents.numpy_policy import FORMAT, MOST_BYTES, NumpyPolicy, UnsafePolicyError
+from cycletime.bounded import read_bounded
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.training.atomic_files import write_whole
+from cycletime.training.sealed_json import error_reason, is_count, parse_json
 from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import ActionBounds
 
@@ -32,8 +34,6 @@ _METADATA = "cycletime"
 
 @dataclass(frozen=True, eq=False)
 class SavedPolicy:
-    """What the file holds."""
-
     network: PolicyNetwork
     bounds: ActionBounds
     dt: Duration
@@ -50,6 +50,11 @@ class SavedPolicy:
         """The policy of `arrays` and `description`; a KeyError, ValueError or the like where they are none."""
         with suppress(UnsafePolicyError):  # a run that diverged keeps its policy, with which nothing may act
             NumpyPolicy(arrays, description)  # refuses what does not belong together
+        for name in ("world", "identity"):
+            if not isinstance(description[name], str):
+                raise ValueError(f"its {name} is {description[name]!r}")
+        if not is_count(description["env_steps"]):
+            raise ValueError(f"its env_steps are {description['env_steps']!r}")
         count = sum(name.endswith(".weight") for name in arrays)
         layers = tuple(Layer(arrays[f"layers.{i}.weight"], arrays[f"layers.{i}.bias"]) for i in range(count))
         bounds = {name: arrays[f"action.{name}"] for name in ("centre", "half", "low", "high")}
@@ -113,17 +118,25 @@ def write_policy(path: Path, policy: SavedPolicy) -> None:
 
 
 def read_policy(path: Path) -> SavedPolicy:
-    """Read a policy."""
-    from safetensors import SafetensorError, safe_open
-
-    if not path.is_file():
-        raise InputError(f"There is no {path}: a run writes its policy with its first checkpoint.")
+    """Read a policy file by itself. In a run's folder, `RunFolder.policy` also holds it against the run."""
     try:
-        with safe_open(path, framework="np") as file:
-            description = json.loads((file.metadata() or {})[_METADATA])
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
-        return SavedPolicy.from_arrays(arrays, description)
+        return parse_policy(read_bounded(path, MOST_BYTES))
+    except FileNotFoundError:
+        raise InputError(f"There is no {path}: a run writes its policy with its first checkpoint.") from None
     except KeyError:
         raise InputError(f"{path} is not a policy of cycletime: its header does not say so.") from None
-    except (OSError, SafetensorError, ValueError, TypeError, AttributeError) as error:
-        raise InputError(f"{path} is damaged or no policy: {error}") from error
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise InputError(f"{path} is damaged or no policy: {error_reason(error)}.") from error
+
+
+def parse_policy(content: bytes) -> SavedPolicy:
+    """The policy of a file's content; a KeyError, ValueError or the like where it is none."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        arrays = load(content)
+    except (SafetensorError, KeyError, TypeError) as error:  # the latter two of types that NumPy does not have
+        raise ValueError(str(error)) from None
+    header = parse_json(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    return SavedPolicy.from_arrays(arrays, parse_json(header["__metadata__"][_METADATA].encode()))

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
+from cycletime.processes import handling
+
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STOPPING_NOTICE = (
     b"\nStopping at the next good moment (about a second, or the episode's end); again to stop at once.\n"
@@ -21,8 +23,6 @@ _STOPPING_NOTICE = (
 
 
 class Stopper:
-    """Whether someone asked to stop."""
-
     def __init__(self) -> None:
         self.signal: signal.Signals | None = None
 
@@ -37,7 +37,6 @@ class Stopper:
 
 @contextmanager
 def stopping() -> Iterator[Stopper]:
-    """Catch signals while a run goes on."""
     stopper = Stopper()
 
     def ask(number: int, frame: FrameType | None) -> None:
@@ -64,25 +63,20 @@ def stopping_at_once() -> Iterator[Stopper]:
             stopper.signal = signal.Signals(number)
             raise KeyboardInterrupt
 
-    with _handling(interrupt):
+    with _handling(interrupt, also_ignored=True):
         yield stopper
 
 
 @contextmanager
-def _handling(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    # Who started the program may have had it ignore a signal, as shells do with Ctrl-C for what runs in the background.
-    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, handler) for number in heard}
-    try:
+def _handling(handler: Callable[[int, FrameType | None], None], *, also_ignored: bool = False) -> Iterator[None]:
+    # Who started the program may have had it ignore a signal, as shells do with Ctrl-C for what runs in the background,
+    # and nohup with a terminal that goes. A training goes on then; an arm stops, since nobody may be beside it.
+    heard = [number for number in _SIGNALS if also_ignored or signal.getsignal(number) is not signal.SIG_IGN]
+    with handling(dict.fromkeys(heard, handler)):
         yield
-    finally:
-        for number, former in before.items():
-            signal.signal(number, former)
 
 
 class Heartbeat:
-    """The count of a process."""
-
     def __init__(self) -> None:
         self.count = 0
 

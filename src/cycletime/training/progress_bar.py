@@ -52,44 +52,34 @@ _RECENT_S = 10.0
 @contextmanager
 def show_progress(label: str, runs: int, *, alike: bool) -> Iterator[list[TrainingObserver]]:
     """One bar for runs that are trained together; its observers, one per run. Returns are averaged if all are alike."""
-    together = _SharedBar(ProgressBar(label), alike, alone=runs == 1)
+    bar = ProgressBar(label)
     try:
-        yield [_RunBar(together) for _ in range(runs)]
+        yield [_RunObserver(bar, is_alone=runs == 1, shows_returns=alike) for _ in range(runs)]
     finally:
-        together.bar.close()
+        bar.close()
 
 
 @dataclass
-class _SharedBar:
+class _RunObserver(TrainingObserver):
     bar: ProgressBar
-    alike: bool
-    alone: bool
-    total: int = 0
+    is_alone: bool
+    shows_returns: bool
     done: int = 0
-
-
-class _RunBar(TrainingObserver):
-    def __init__(self, together: _SharedBar) -> None:
-        self.together, self.done, self.learns_from = together, 0, 0
+    learns_from: int = 0
 
     def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
-        together, self.done = self.together, resumed_from or 0
-        if together.alone and resumed_from is not None:
-            together.bar.say(f"goes on from {resumed_from:,} environment steps")
-        self.learns_from = folder.spec.agent.learns_from
-        together.total += folder.spec.env_steps
-        together.done += self.done
-        together.bar.open(together.total, together.done)
+        self.done, self.learns_from = resumed_from or 0, folder.spec.agent.learns_from
+        if self.is_alone and resumed_from is not None:
+            self.bar.say(f"goes on from {resumed_from:,} environment steps")
+        self.bar.open(folder.spec.env_steps, self.done)
 
     def update(self, progress: RunProgress) -> None:
-        together, returns = self.together, progress.episodes.returns.tolist()
-        together.done += progress.env_steps - self.done
+        returns = progress.episodes.returns.tolist() if self.shows_returns else []
+        self.bar.show(progress.env_steps - self.done, returns, learns=progress.agent_steps >= self.learns_from)
         self.done = progress.env_steps
-        learns = progress.agent_steps >= self.learns_from
-        together.bar.show(together.done, returns if together.alike else [], learns=learns)
 
     def remark(self, sentence: str) -> None:
-        self.together.bar.say(sentence, style="yellow")
+        self.bar.say(sentence, style="yellow")
 
 
 class ShrinkingText(TextColumn):
@@ -128,14 +118,15 @@ class ProgressBar:
         self._learns = False
         self._bar: Progress | None = None
         self._task = TaskID(0)
-        self._total = 0
+        self._total = self._done = 0
         self._line_due = 0.0
 
     def open(self, total: int, done: int) -> None:
-        """Show it with so many environment steps, of which some are done; again, if there are more."""
-        self._total = total
+        """Show so many more environment steps, of which some are done."""
+        self._total += total
+        self._done += done
         if self._bar is not None:
-            self._bar.update(self._task, total=total, completed=done)
+            self._bar.update(self._task, total=self._total, completed=self._done)
         elif self.console.is_terminal:
             self._bar = Progress(*_columns(self.console.width), console=self.console)
             self._bar.start()
@@ -145,24 +136,25 @@ class ProgressBar:
             )
 
     def show(self, done: int, returns: Sequence[float], *, learns: bool = True) -> None:
-        """Show the environment steps done, and the returns of episodes that ended since the last time.
+        """Show that so many more environment steps are done, and the returns of episodes that ended meanwhile.
 
         Until learning has begun, the speed says nothing of what is left.
         """
         self._returns.extend(returns)
+        self._done += done
         now = time.monotonic()
         if learns and not self._learns:
             self._learns = True
             self._steps.clear()
-        speed = self._speed(now, done)
+        speed = self._speed(now)
         parts = [f"return {sum(self._returns) / len(self._returns):,.2f}"] if self._returns else []
         parts += [] if speed is None else [f"{speed:,.0f} env steps/s"]
         if self._bar is not None:
-            left_s = (self._total - done) / speed if speed and self._learns else None
-            self._bar.update(self._task, completed=done, status=", ".join(parts), left=_format_clock(left_s))
+            left_s = (self._total - self._done) / speed if speed and self._learns else None
+            self._bar.update(self._task, completed=self._done, status=", ".join(parts), left=_format_clock(left_s))
         elif now >= self._line_due:
             self._line_due = now + LINE_S
-            self.say(", ".join([f"{done / self._total:.0%}", *parts]))
+            self.say(", ".join([f"{self._done / self._total:.0%}", *parts]))
 
     def say(self, sentence: str, style: str | None = None) -> None:
         self.console.print(f"{self.label}: {sentence}", style=style, highlight=False, soft_wrap=True)
@@ -171,13 +163,13 @@ class ProgressBar:
         if self._bar is not None:
             self._bar.stop()
 
-    def _speed(self, now: float, env_steps: int) -> float | None:
+    def _speed(self, now: float) -> float | None:
         """Environment steps in a second of the last ones, as soon as there are any."""
-        self._steps.append((now, env_steps))
+        self._steps.append((now, self._done))
         while len(self._steps) > 1 and now - self._steps[1][0] >= _RECENT_S:
             self._steps.popleft()
         then, before = self._steps[0]
-        return (env_steps - before) / (now - then) if now > then else None
+        return (self._done - before) / (now - then) if now > then else None
 
 
 def _format_clock(seconds: float | None) -> str:

@@ -83,7 +83,6 @@ def _is_seed(seed: object) -> bool:
 
 
 def key_for(seed_key: jax.Array, purpose: Purpose | jax.Array, count: jax.Array | int = 0) -> jax.Array:
-    """The key of the count-th draw for a purpose."""
     return jax.random.fold_in(jax.random.fold_in(seed_key, purpose), count)
 
 
@@ -105,7 +104,6 @@ def draw_normals(keys: jax.Array, steps: int, numbers: int) -> jax.Array:
 
 
 def draw_updates(agent: Agent, keys: jax.Array, action_size: int) -> Draws:
-    """The agent's random numbers of several updates."""
     return jax.vmap(lambda key: agent.draw(key, action_size))(keys)
 
 

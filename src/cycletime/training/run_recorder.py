@@ -11,11 +11,13 @@ from dataclasses import dataclass, fields
 from math import ceil
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.errors import InputError, quote
-from cycletime.training.checkpoints import POLICY, Checkpoint, Manifest
-from cycletime.training.engine import Chunk, EnvInfo
+from cycletime.training.checkpoints import BINS, EPISODES, METRICS, POLICY, POSITION, Checkpoint, Manifest
+from cycletime.training.engine import Chunk, Earlier, EnvInfo
+from cycletime.training.external import ExternalAgent
 from cycletime.training.finished_run import FinishedRun, make_result
 from cycletime.training.journal import EpisodeRecord, JournalEntry, TimingMeter
 from cycletime.training.learning_curve import EpisodeBins, Episodes, MetricsLog, updates_per_line
@@ -23,8 +25,6 @@ from cycletime.training.machine import machine_differences, this_machine
 from cycletime.training.observers import Progress, TrainingObserver
 from cycletime.training.policy_file import SavedPolicy
 from cycletime.training.run_folder import RunFolder
-
-_EPISODES, _BINS, _METRICS, _POSITION = "episodes/", "bins/", "metrics/", "position/"
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,6 @@ SAVE_ALL = SaveOptions()
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """A run that is to be trained, and its observers."""
-
     folder: RunFolder
     """Where it has its checkpoints; made with the first of them."""
     observers: Sequence[TrainingObserver] = ()
@@ -56,8 +54,6 @@ class TrainingJob:
 
 
 class RunRecorder:
-    """A run while it is trained."""
-
     def __init__(self, job: TrainingJob, env_info: EnvInfo, keep: SaveOptions) -> None:
         self.job, self.folder, self.spec = job, job.folder, job.folder.spec
         self.env_info, self.keep = env_info, keep
@@ -66,8 +62,10 @@ class RunRecorder:
         self.checkpoint, self.damaged = self.folder.checkpoints.newest(self.spec.identity)
         if torn := self.folder.journal.repair():
             self.damaged.append(torn)
+        if lost := self.folder.journal.lost():
+            self.damaged.append(lost)
         self._journaled = self.folder.journal.last()
-        if self.checkpoint is not None and bool(self.checkpoint.below(_EPISODES)) != keep.episodes:
+        if self.checkpoint is not None and bool(self.checkpoint.below(EPISODES)) != keep.episodes:
             self.checkpoint = None  # it does not have what is wanted now
         self.curve: Episodes | EpisodeBins = Episodes.none() if keep.episodes else EpisodeBins.none(self.spec.env_steps)
         self.remarks = self._remarks()
@@ -109,17 +107,23 @@ class RunRecorder:
         self.notify(lambda observer: observer.begin(self.folder, max(done, default=None)))
         for sentence in (*self.damaged, *(f"Resumed, not identical: {remark}." for remark in self.remarks)):
             self.notify(lambda observer: observer.remark(sentence))  # noqa: B023 - called at once
-        return None if checkpoint is None else checkpoint.below(_POSITION)
+        return None if checkpoint is None else checkpoint.below(POSITION)
 
     def _go_on(self, checkpoint: Checkpoint) -> None:
         manifest = checkpoint.manifest
         self.curve = (
-            Episodes(**checkpoint.below(_EPISODES))
+            Episodes(**checkpoint.below(EPISODES))
             if self.keep.episodes
-            else EpisodeBins(self.spec.env_steps, **checkpoint.below(_BINS))
+            else EpisodeBins(self.spec.env_steps, **checkpoint.below(BINS))
         )
-        self.metrics.resume(checkpoint.below(_METRICS))
+        self.metrics.resume(checkpoint.below(METRICS))
         self.sessions, self.wall_s = max(manifest.sessions + 1, self.sessions), manifest.wall_s
+
+    def note_earlier(self, earlier: Earlier) -> None:
+        """Count sessions that an engine knows of by its own files."""
+        self.sessions += earlier.sessions
+        self.remarks += (earlier.remark,)
+        self.notify(lambda observer: observer.remark(f"Resumed, not identical: {earlier.remark}."))
 
     def journaled_episodes(self) -> Iterator[EpisodeRecord]:
         """Those in the journal that the curve does not have yet."""
@@ -168,12 +172,13 @@ class RunRecorder:
             remarks=self.remarks,
         )
         names = [each.name for each in fields(self.curve) if each.name != "budget"]
-        curve = _EPISODES if self.keep.episodes else _BINS
+        curve = EPISODES if self.keep.episodes else BINS
         arrays = {
             **{curve + name: getattr(self.curve, name) for name in names},
-            **{_METRICS + name: each for name, each in self.metrics.arrays().items()},
-            **{_POSITION + name: each for name, each in chunk.arrays().items()},
+            **{METRICS + name: each for name, each in self.metrics.arrays().items()},
+            **{POSITION + name: each for name, each in chunk.arrays().items()},
             **{POLICY + name: each for name, each in policy.arrays().items()},
+            "env_dt_s": np.float64(self.env_info.env_dt),
         }
         self.folder.make()
         self.folder.checkpoints.save(Checkpoint(manifest, arrays))
@@ -194,9 +199,10 @@ class RunRecorder:
             machine=self._machine,
             cadence=self._cadence(),
         )
-        policy = self.policy(chunk) if self.keep.policies else None
+        has_policy = self.keep.policies and not isinstance(self.spec.agent, ExternalAgent)
+        policy = self.policy(chunk) if has_policy else None
         return FinishedRun(self.spec, result, self.curve, self.metrics.columns, policy)
 
     def policy(self, chunk: Chunk) -> SavedPolicy:
-        network = self.spec.agent.policy(chunk.agent_state())
+        network = self.spec.own_agent.policy(chunk.agent_state())
         return SavedPolicy.of(network, self.env_info.bounds, self.spec, chunk.env_steps)

@@ -25,19 +25,21 @@ from collections.abc import Callable, Iterator, KeysView, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from hashlib import sha256
-from io import BytesIO
+from hashlib import file_digest, sha256
+from io import BufferedReader, BytesIO
+from math import prod
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cycletime.bounded import open_regular
 from cycletime.errors import RunError
 from cycletime.training.atomic_files import make_folder, sweep, write_last
 from cycletime.training.bounded_npz import BoundedNpz, open_npz
 from cycletime.training.finished_run import MEASURES, FinishedRun, find_fault
-from cycletime.training.learning_curve import Columns, EpisodeBins, Episodes
+from cycletime.training.learning_curve import LINES, Columns, EpisodeBins, Episodes
 from cycletime.training.policy_file import SavedPolicy
 from cycletime.training.sealed_json import error_reason, parse_json
 from cycletime.training.spec import RunSpec
@@ -49,6 +51,9 @@ _ABOUT = "about"
 _BINS = {"counts": "i", "sums": "f", "env_steps": "i", "agent_steps": "i"}
 """The columns of a curve in bins, and whether they are whole numbers."""
 _MOST_BINS = 10_000
+_MOST_ABOUT = 2**28
+_MOST_WEIGHTS = 2**26
+"""Of a layer; agents have at most 8,192 units in one."""
 _EPISODES, _METRICS, _POLICY = "episodes/", "metrics/", "policy/"
 
 
@@ -109,6 +114,8 @@ def _widened(column: NDArray[Any]) -> NDArray[Any]:
 
 def read_about(file: BoundedNpz) -> AboutRuns:
     """What a file says of its runs, without reading their numbers."""
+    if (shape := file.declared(_ABOUT)[0]) and shape[0] > _MOST_ABOUT:
+        raise ValueError(f"its {_ABOUT} has {shape[0]:,} bytes")
     data = parse_json(_column(file, _ABOUT, "u", 1).tobytes())
     if data["format"] != FORMAT:
         raise ValueError(f"it has the format {data['format']}, and this version of cycletime reads {FORMAT}")
@@ -124,12 +131,13 @@ def read_about(file: BoundedNpz) -> AboutRuns:
 def read_runs(file: BoundedNpz, about: AboutRuns) -> list[FinishedRun]:
     """All runs of a file, of which it says something, each held against itself."""
     found = []
+    specs = [RunSpec.from_json(data["spec"]) for data in about]
+    rows = sum(spec.env_steps + 2 * LINES for spec in specs)  # more episodes or lines of metrics than they can have
     bins = _bins(file, len(about))
-    metrics = _split_tables(_METRICS, file, len(about))
-    episodes = _split_tables(_EPISODES, file, len(about)) if f"{_EPISODES}each" in file else None
+    metrics = _split_tables(_METRICS, file, len(about), rows)
+    episodes = _split_tables(_EPISODES, file, len(about), rows) if f"{_EPISODES}each" in file else None
     policies = _policies(file, len(about))
-    for at, data in enumerate(about):
-        spec = RunSpec.from_json(data["spec"])
+    for at, (data, spec) in enumerate(zip(about, specs, strict=True)):
         if spec.name != data["name"]:  # of a version of cycletime whose runs give other numbers
             raise ValueError(f"the run {data['name']} is {spec.name} by its spec")
         kept = EpisodeBins(spec.env_steps, **{name: column[at] for name, column in bins.items()})
@@ -160,9 +168,12 @@ def _are_alike(one: EpisodeBins, other: EpisodeBins) -> bool:
     return all(np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True) for name in _BINS)
 
 
-def _split_tables(prefix: str, file: BoundedNpz, runs: int) -> list[dict[str, NDArray[Any]]]:
+def _split_tables(prefix: str, file: BoundedNpz, runs: int, most_rows: int) -> list[dict[str, NDArray[Any]]]:
     each = _column(file, f"{prefix}each", "i", 1, runs)
     names = [name for name in file if name.startswith(prefix) and name != f"{prefix}each"]
+    for name in names:
+        if (shape := file.declared(name)[0]) and shape[0] > most_rows:
+            raise ValueError(f"its {name} has {shape[0]:,} rows, and its runs have {most_rows:,} at most")
     columns = {name.removeprefix(prefix): _widened(_column(file, name, "if", 1)) for name in names}
     ends = np.cumsum(each)
     rows = int(ends[-1]) if runs else 0
@@ -176,6 +187,9 @@ def _split_tables(prefix: str, file: BoundedNpz, runs: int) -> list[dict[str, ND
 
 def _policies(file: BoundedNpz, runs: int) -> dict[str, NDArray[Any]]:
     names = [name for name in file if name.startswith(_POLICY)]
+    for name in names:
+        if prod(shape := file.declared(name)[0]) > _MOST_WEIGHTS * runs:
+            raise ValueError(f"its {name} is {list(shape)}")
     return {name.removeprefix(_POLICY): _column(file, name, "f", None, runs) for name in names}
 
 
@@ -192,6 +206,8 @@ def _column(
 
 
 SUFFIX = ".npz"
+_DIGITS = 32
+"""Of the hash in a name."""
 MOST_BYTES = 12 * 2**20
 """Of the arrays in a file, so that it is smaller than 16 MiB; a larger run has a file of its own."""
 MOST_READ = 4 * 2**30
@@ -214,7 +230,6 @@ def _columns_kind(run: FinishedRun) -> tuple[object, ...]:
 
 
 def _split(runs: Sequence[FinishedRun]) -> Iterator[Sequence[FinishedRun]]:
-    """Runs in order, in parts that a file has room for."""
     begin = size = 0
     for index, run in enumerate(runs):
         needed = _bytes_of(run)
@@ -233,7 +248,7 @@ def _bytes_of(run: FinishedRun) -> int:
 
 def _write(folder: Path, runs: Sequence[FinishedRun]) -> Path:
     content = _npz_bytes(runs_as_columns(runs))
-    path = folder / f"{_hash(content)}{SUFFIX}"
+    path = folder / f"{sha256(content).hexdigest()[:_DIGITS]}{SUFFIX}"
     if not path.exists():
         write_last(path, lambda unfinished: unfinished.write_bytes(content))  # others may write the same at once
     return path
@@ -247,10 +262,6 @@ def _npz_bytes(columns: Mapping[str, NDArray[Any]]) -> bytes:
             with file.open(f"{name}.npy", "w", force_zip64=True) as out:
                 np.lib.format.write_array(out, np.ascontiguousarray(column), allow_pickle=False)
     return buffer.getvalue()
-
-
-def _hash(content: bytes) -> str:
-    return sha256(content).hexdigest()[:32]
 
 
 class DamagedFileError(RunError):
@@ -281,7 +292,7 @@ class Bundle:
     @cached_property
     def about(self) -> AboutRuns:
         """Of each run, its name, spec and result. They are protected by the checksum of the archive alone."""
-        with self._reading(), self.path.open("rb") as raw, open_npz(raw, MOST_READ) as file:
+        with self._reading(), open_regular(self.path) as raw, open_npz(raw, MOST_READ) as file:
             return read_about(file)
 
     @cached_property
@@ -293,7 +304,7 @@ class Bundle:
         return [ScoredRun(run.result, run.bins.means()) for run in self.runs()]
 
     def runs(self) -> list[FinishedRun]:
-        with self._reading(), open_npz(BytesIO(self.content()), MOST_READ) as file:
+        with self._reading(), self._verified() as raw, open_npz(raw, MOST_READ) as file:
             about = read_about(file)
             vars(self)["about"] = about  # which was held against the hash now, and need not be read again
             return read_runs(file, about)
@@ -302,17 +313,20 @@ class Bundle:
         return next(run for run in self.runs() if run.name == name)
 
     def size(self) -> int:
-        with self._reading(), self.path.open("rb") as raw, open_npz(raw, MOST_READ) as file:
+        with self._reading(), open_regular(self.path) as raw, open_npz(raw, MOST_READ) as file:
             return file.bytes
 
     def content(self) -> bytes:
-        with self._reading():
-            if (size := self.path.stat().st_size) > MOST_READ:
-                raise ValueError(f"it has {size:,} bytes, and {MOST_READ:,} are the most")
-            content = self.path.read_bytes()
-            if _hash(content) != self.path.stem:
-                raise ValueError("it is not what was written: its hash is another")
-        return content
+        with self._reading(), self._verified() as raw:
+            return raw.read()
+
+    def _verified(self) -> BufferedReader:
+        raw = open_regular(self.path, MOST_READ)
+        if file_digest(raw, "sha256").hexdigest()[:_DIGITS] != self.path.stem:
+            raw.close()
+            raise ValueError("it is not what was written: its hash is another")
+        raw.seek(0)
+        return raw
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -337,15 +351,11 @@ T = TypeVar("T")
 
 @dataclass
 class Store:
-    """Finished runs, by name."""
-
     folder: Path
     is_checked: bool = False
     """Whether the runs of a file count only if it is what was written, and they agree with themselves."""
     bundles: dict[str, Bundle] = field(default_factory=dict)
-    """By file name, those that are known."""
     places: dict[str, tuple[Bundle, int]] = field(default_factory=dict)
-    """By run, the file and the place in it."""
     damaged: dict[Path, str] = field(default_factory=dict)
     """Files that cannot be trusted, and why."""
     disputed: dict[str, tuple[Path, Path]] = field(default_factory=dict)

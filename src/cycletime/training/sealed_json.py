@@ -17,12 +17,10 @@ _SEAL = "sha256"
 
 
 def sealed_text(data: Mapping[str, Any]) -> str:
-    """The text of a JSON file, with the seal of its data."""
     return json.dumps({**data, _SEAL: _hash(data)}, indent=1) + "\n"
 
 
 def parse_json(content: bytes) -> dict[str, Any]:
-    """The JSON object that a file holds, with its seal."""
     try:
         data = json.loads(content, parse_int=_whole_number)
     except RecursionError:
@@ -46,6 +44,10 @@ def check_seal(data: Mapping[str, Any], known: Collection[str] | None = None) ->
     if not is_old and data.get(_SEAL) != _hash(without):
         raise ValueError("it was changed since it was written")
     return without
+
+
+def is_sealed(data: Mapping[str, Any]) -> bool:
+    return _SEAL in data
 
 
 def error_reason(error: Exception) -> str:

@@ -16,7 +16,8 @@ from cycletime.agents.checks import check_choice, check_counts, check_env_steps
 from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.duration import Duration, DurationField, cycle_steps
 from cycletime.errors import InputError
-from cycletime.training.worlds import ClosedFormWorld, GymnasiumEnv, RobotEnv, World
+from cycletime.training.external import ExternalAgent
+from cycletime.training.worlds import ClosedFormWorld, ForeignEnv, GymnasiumEnv, RobotEnv, World
 
 LearnerName: TypeAlias = Literal["inline", "background"]
 """Who learns while the robot moves: the loop, within the cycle, or a thread beside it."""
@@ -80,7 +81,7 @@ class RunSpec:
     """One training."""
 
     world: World
-    agent: Agent
+    agent: Agent | ExternalAgent
     dt: DurationField = DurationField()
     env_steps: int
     """The budget in environment steps."""
@@ -100,7 +101,7 @@ class RunSpec:
         check_counts(self, "seed", least=0)
         if self.seed >= 2**32:
             raise InputError(f"seed is {self.seed}: it must be below 2**32.")
-        if type(self.agent) not in AGENTS.values():
+        if type(self.agent) not in (*AGENTS.values(), ExternalAgent):
             raise InputError(f"{self.agent!r} is not an agent whose runs can be kept: give one of {', '.join(AGENTS)}.")
         if self.agent.exploration is not None:
             raise InputError(
@@ -109,13 +110,15 @@ class RunSpec:
             )
         if self.exploration is not None and not isinstance(self.exploration, Exploration):
             raise InputError(f"exploration is {self.exploration!r}: give noise such as OrnsteinUhlenbeck('100ms').")
-        if self.world.env_dt is not None:
+        if self.world.env_dt is not None and not isinstance(self.world, ForeignEnv):
             cycle_steps(self.dt, self.world.env_dt)
         if isinstance(self.world, ClosedFormWorld):
             refuse_longer_than(self.world.task.time_limit, self.dt)
 
     @property
     def algorithm(self) -> str:
+        if isinstance(self.agent, ExternalAgent):
+            return self.agent.algorithm
         return next(name for name, kind in AGENTS.items() if isinstance(self.agent, kind))
 
     @property
@@ -124,19 +127,31 @@ class RunSpec:
         return f"{self.world.name} {self.algorithm} {self.dt}"
 
     @property
+    def own_agent(self) -> Agent:
+        """The agent of a run that no other library's trainer trains."""
+        assert not isinstance(self.agent, ExternalAgent), "only its trainer has it"
+        return self.agent
+
+    @property
     def bound_agent(self) -> Agent:
         """The agent with its exploration at this cycle time."""
         if self.exploration is None:
-            return self.agent
-        bound: Agent = replace(self.agent, exploration=self.exploration.at(self.dt))  # type: ignore[type-var]
+            return self.own_agent
+        bound: Agent = replace(self.own_agent, exploration=self.exploration.at(self.dt))  # type: ignore[type-var]
         return bound
 
     @cached_property
     def identity(self) -> str:
         """64 hexadecimal digits that two runs share only if all their numbers are the same."""
+        return sha256(self.identity_text().encode()).hexdigest()
+
+    def identity_text(self) -> str:
+        """All that decides numbers."""
         data = {**self.as_json(), "result_version": RESULT_VERSION}
         del data["origin"]
-        return sha256(json.dumps(data, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+        if isinstance(self.agent, ExternalAgent):
+            data["agent"]["trainer"].pop("home", None)
+        return json.dumps(data, sort_keys=True, separators=(",", ":"))
 
     @property
     def name(self) -> str:
@@ -148,7 +163,7 @@ class RunSpec:
         return {
             "world": _world_as_json(self.world),
             "algorithm": self.algorithm,
-            "agent": {name: _plain(getattr(self.agent, name), rate) for name, rate in _own_fields(type(self.agent))},
+            "agent": _agent_as_json(self.agent),
             "dt": str(self.dt),
             "env_steps": int(self.env_steps),
             "seed": int(self.seed),
@@ -160,12 +175,10 @@ class RunSpec:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RunSpec:
         """The spec that spec.json holds; a KeyError, TypeError or ValueError where it holds none."""
-        agent = AGENTS[data["algorithm"]]
-        values = {name: tuple(value) if isinstance(value, list) else value for name, value in data["agent"].items()}
         exploration = data["exploration"]
         return cls(
             world=_world_from_json(data["world"]),
-            agent=agent(**values),
+            agent=_agent_from_json(data["algorithm"], data["agent"]),
             dt=data["dt"],
             env_steps=data["env_steps"],
             seed=data["seed"],
@@ -179,6 +192,20 @@ def refuse_longer_than(episode: Duration, dt: Duration) -> None:
     """Refuse a cycle that lasts longer than an episode: 16 is 16 seconds, and somebody meant milliseconds."""
     if dt > episode:
         raise InputError(f"The cycle time {dt} is longer than an episode, {episode}: give a unit, as in 16ms.")
+
+
+def _agent_as_json(agent: Agent | ExternalAgent) -> dict[str, Any]:
+    if isinstance(agent, ExternalAgent):
+        return agent.as_json()
+    return {name: _plain(getattr(agent, name), rate) for name, rate in _own_fields(type(agent))}
+
+
+def _agent_from_json(algorithm: str, data: Mapping[str, Any]) -> Agent | ExternalAgent:
+    if "trainer" in data:
+        return ExternalAgent.from_json(algorithm, data)
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+    agent: Agent = AGENTS[algorithm](**values)
+    return agent
 
 
 @cache
@@ -200,6 +227,8 @@ def _world_as_json(world: World) -> dict[str, Any]:
     if isinstance(world, ClosedFormWorld):
         # Without env_dt where it is the usual one, which runs had before it could be set.
         return {"task": world.name, **({} if world.has_usual_env_dt else {"env_dt": str(world.env_dt)})}
+    if isinstance(world, ForeignEnv):
+        return {"foreign": world.name, "env_dt": str(world.env_dt)}
     robot = {"robot": world.robot} if isinstance(world, RobotEnv) else {}
     return {"env": world.name, "env_dt": None if world.env_dt is None else str(world.env_dt), **robot}
 
@@ -208,6 +237,8 @@ def _world_from_json(data: Mapping[str, Any]) -> World:
     if "task" in data:
         return ClosedFormWorld(data["task"], *([Duration(data["env_dt"])] if "env_dt" in data else []))
     env_dt = None if data["env_dt"] is None else Duration(data["env_dt"])
+    if "foreign" in data:
+        return ForeignEnv(data["foreign"], env_dt)
     return RobotEnv(data["env"], env_dt, data["robot"]) if "robot" in data else GymnasiumEnv(data["env"], env_dt)
 
 

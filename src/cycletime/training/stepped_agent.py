@@ -34,8 +34,6 @@ MOST_SMALL = 2**14
 
 @dataclass(frozen=True, eq=False)
 class PackedLayout:
-    """How a tree is packed."""
-
     structure: Any
     places: tuple[tuple[str | int, slice, tuple[int, ...]], ...]
     """Where each of its arrays is: the kind of its numbers, where they stand among those, and its shape; of a large
@@ -63,9 +61,7 @@ class PackedAgentState:
     """A tree of arrays, itself a tree of a few."""
 
     large: tuple[Any, ...]
-    """Arrays that are left alone."""
     small: dict[str, Any]
-    """All others, end to end, by the kind of their numbers."""
     layout: PackedLayout
 
     @classmethod
@@ -188,8 +184,6 @@ class MetricsTable:
 
 
 class UpdateResult(NamedTuple):
-    """What learning gives."""
-
     psi: PackedAgentState
     buffer: Buffer
     metrics: MetricsTable
@@ -304,16 +298,12 @@ class RandomNumbers:
 
     @property
     def _periods(self) -> int:
-        """Whole rows only."""
         periods = int(np.clip(MOST_AGENT_STEPS // self.agent.period, 1, MOST_PERIODS))
         return max(1, periods // self.updates) * self.updates
 
 
 class Learner:
-    """Psi, the buffer and when to learn."""
-
     def __init__(self, agent: Agent, seed: int, position: SteppedPosition, env: EnvAdapter) -> None:
-        """Go on from a position, whose buffer is written to in place."""
         self.agent, self._psi = agent, position.psi
         self.period, self.rows, self.period_rows = int(position.period), int(position.rows), int(position.period_rows)
         self.packed, self._buffer, self._copies = PackedAgentState.of(position.psi), position.buffer, env.num_envs
@@ -334,7 +324,6 @@ class Learner:
         return self._psi
 
     def act(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The agent's own actions, [copies, |A|]."""
         normals = self._random.noise(self.period, self.period_rows)
         return self._actor.act(self.packed, observation, normals, self.rows * self._copies, self._begins)
 

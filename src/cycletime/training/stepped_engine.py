@@ -40,8 +40,6 @@ _SIMULATORS = {
 
 @dataclass(frozen=True)
 class SteppedEngine(Engine):
-    """Runs on environments, one at a time."""
-
     name: ClassVar[str] = "stepped"
 
     def refusal(self, spec: RunSpec) -> str | None:
@@ -60,8 +58,6 @@ class SteppedEngine(Engine):
 
 @dataclass(frozen=True)
 class SteppedBatch(RunBatch):
-    """A run on an environment."""
-
     spec: RunSpec
 
     def __post_init__(self) -> None:
@@ -82,7 +78,7 @@ class SteppedBatch(RunBatch):
 
     @cached_property
     def env_infos(self) -> tuple[EnvInfo]:  # type: ignore[override]
-        provenance, simulators = _simulator_of(self.env)
+        provenance, simulators = simulator_of(self.env)
         env_dt = Duration(self.env.get_wrapper_attr("env_dt"))
         info = EnvInfo(
             provenance=provenance,
@@ -125,7 +121,8 @@ class SteppedBatch(RunBatch):
         self.env.close()
 
 
-def _simulator_of(env: gymnasium.Env[Any, Any]) -> tuple[str, tuple[str, ...]]:
+def simulator_of(env: gymnasium.Env[Any, Any]) -> tuple[str, tuple[str, ...]]:
+    """What simulates an environment, and the packages in which that stands."""
     from cycletime.tasks.closed_form_env import ClosedFormEnv
 
     world = env.unwrapped

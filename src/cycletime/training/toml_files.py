@@ -48,7 +48,6 @@ _TOO_MANY_PARTS = re.compile(rf"(?<![\w-])(?:{_PART}){{100}}")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The table in a TOML file."""
     return toml_table(read_toml_text(path), path)
 
 
@@ -58,7 +57,6 @@ def read_toml_text(path: Path) -> str:
 
 
 def toml_table(text: str, path: Path) -> dict[str, Any]:
-    """The table in the text of a TOML file."""
     if "\0" in text:
         raise InputError(f"{path} is not UTF-8 text: it has the character NUL, as files in UTF-16 have.")
     if _TOO_MANY_PARTS.search(text):
@@ -74,13 +72,11 @@ def toml_table(text: str, path: Path) -> dict[str, Any]:
 
 
 def toml_text(tables: Mapping[str, Mapping[str, Any]]) -> str:
-    """A TOML file of tables, by their names."""
-    return "\n".join(_table_text(name, table) for name, table in tables.items())
-
-
-def _table_text(name: str, table: Mapping[str, Any]) -> str:
-    lines = [f"{key} = {_toml_value(value)}\n" for key, value in table.items()]
-    return f"[{name}]\n{''.join(lines)}"
+    texts = {
+        name: "".join(f"{key} = {_toml_value(value)}\n" for key, value in table.items())
+        for name, table in tables.items()
+    }
+    return "\n".join(f"[{name}]\n{text}" for name, text in texts.items())
 
 
 def _toml_value(value: object) -> str:
@@ -142,7 +138,7 @@ def read_own_rules(file: Path) -> dict[str, Rule]:
         raise InputError(f"{file}: {error}") from error
 
 
-_TUNED, _SET, _FROM = "tuned", "set", "from"
+_TUNED, _SET, _FROM, _SEAL = "tuned", "set", "from", "sha256"
 _KINDS: Mapping[str, type[Hyperparameters]] = {"ppo": PPO, "sac": SAC}
 _NAMES = {
     **{name: tuple(quantity.field for quantity in kind.quantities) for name, kind in _KINDS.items()},
@@ -152,8 +148,6 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class TunedValues:
-    """The tuned hyper-parameters of an algorithm."""
-
     dt: Duration
     values: Mapping[str, Any]
     """Those that rules carry to other cycle times."""
@@ -169,7 +163,6 @@ class TunedFile:
     tuned: Mapping[str, Any]
     others: Mapping[str, Any]
     origins: Mapping[str, Any] = field(default_factory=dict)
-    """The table 'from', which says where values come from."""
     sha256: str = ""
 
     @property
@@ -183,7 +176,11 @@ class TunedFile:
         if self.algorithms and algorithm not in self.tuned:
             raise InputError(f"{self.path} has values of {', '.join(self.algorithms)}, and none of {algorithm}.")
         values = dict(_table(self.path, _TUNED, self.tuned, algorithm))
-        others = dict(_table(self.path, _SET, self.others, algorithm))
+        others, origin = dict(_table(self.path, _SET, self.others, algorithm)), dict(self.origin(algorithm))
+        if _SEAL in origin and origin.pop(_SEAL) != _seal(values, others, origin):
+            raise InputError(
+                f"{self.path} is not what 'cycletime tune' wrote: put it back, or delete its {_SEAL} if you changed it."
+            )
         try:
             return TunedValues(_checked(algorithm, values), values, {name: _plain(others[name]) for name in others})
         except InputError as error:
@@ -196,7 +193,6 @@ class TunedFile:
 
 
 def read_tuned(path: Path | str) -> TunedFile:
-    """The tuned values in a file."""
     path = Path(path)
     text = read_toml_text(path)
     data, digest = toml_table(text, path), sha256(text.encode()).hexdigest()
@@ -215,13 +211,18 @@ def read_tuned(path: Path | str) -> TunedFile:
 
 def write_tuned(path: Path, algorithm: str, tuned: TunedValues, origin: Mapping[str, Any]) -> None:
     """Write the tuned values of an algorithm, and where they come from; `read_tuned` reads the values again."""
+    values = {"dt": str(tuned.dt), **tuned.values}
     tables = {
-        f"{_TUNED}.{algorithm}": {"dt": str(tuned.dt), **tuned.values},
+        f"{_TUNED}.{algorithm}": values,
         f"{_SET}.{algorithm}": tuned.others,
-        f"{_FROM}.{algorithm}": origin,
+        f"{_FROM}.{algorithm}": {**origin, _SEAL: _seal(values, tuned.others, origin)},
     }
     text = toml_text({name: table for name, table in tables.items() if table})
     write_last(path, lambda file: file.write_text(text, encoding="utf-8"))
+
+
+def _seal(values: Mapping[str, Any], others: Mapping[str, Any], origin: Mapping[str, Any]) -> str:
+    return sha256(json.dumps([values, others, origin], sort_keys=True, default=str).encode()).hexdigest()
 
 
 def made_by(path: Path, algorithm: str) -> str | None:

@@ -9,8 +9,9 @@ import os
 import sys
 import time
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -46,10 +47,7 @@ _COUNTS = ("env_steps", "agent_steps", "learnings")
 
 @dataclass(frozen=True)
 class RunInfo:
-    """What a tracker knows of a run before the first value."""
-
     name: str
-    """Readable, and different for different runs."""
     identity: str
     """Hexadecimal digits; the same when the run goes on, so that a tracker finds it again."""
     folder: Path
@@ -62,20 +60,6 @@ class RunInfo:
 
 def _print_warning(sentence: str) -> None:
     print(sentence, file=sys.stderr, flush=True)
-
-
-@dataclass
-class _Point:
-    """Numbers that are logged together, at the last environment step among theirs."""
-
-    env_steps: int = 0
-    numbers: dict[str, list[float]] = field(default_factory=dict)
-
-    def add(self, name: str, number: float) -> None:
-        self.numbers.setdefault(name, []).append(number)
-
-    def means(self) -> dict[str, float]:
-        return {name: sum(each) / len(each) for name, each in self.numbers.items()}
 
 
 class Tracker(TrainingObserver, ABC):
@@ -116,33 +100,35 @@ class Tracker(TrainingObserver, ABC):
 
     def update(self, progress: Progress) -> None:
         """Log the means of what came since the last time, interval by interval, and the speed."""
-        points: dict[int, _Point] = {}
+        points: dict[int, dict[str, list[float]]] = {}
+        last_steps: dict[int, int] = {}
+
+        def point(env_steps: int) -> dict[str, list[float]]:
+            interval = ceil(env_steps / self._interval)
+            last_steps[interval] = max(last_steps.get(interval, 0), env_steps)
+            return points.setdefault(interval, defaultdict(list))
+
         episodes = progress.episodes
         for env_steps, total, length in zip(episodes.env_steps, episodes.returns, episodes.length_steps, strict=True):
-            point = self._point(points, int(env_steps))
-            point.add("charts/episodic_return", float(total))
-            point.add("charts/episodic_length_env_steps", float(length))
+            numbers = point(int(env_steps))
+            numbers["charts/episodic_return"].append(float(total))
+            numbers["charts/episodic_length_env_steps"].append(float(length))
         for line in progress.lines:
-            point = self._point(points, line["env_steps"])
+            numbers = point(line["env_steps"])
             for name, number in line.items():
                 if name not in _COUNTS and number is not None:
-                    point.add(f"losses/{name}", number)
+                    numbers[f"losses/{name}"].append(number)
         now = time.monotonic()
         rate = (progress.env_steps - self._last_env_steps) / max(now - self._last_s, 1e-9)
         self._last_s, self._last_env_steps = now, progress.env_steps
-        for _, point in sorted(points.items()):
-            values = {**point.means(), "charts/env_steps_per_second": rate}
-            self._attempt(partial(self.log, point.env_steps, values))
+        for interval, numbers in sorted(points.items()):
+            means = {name: sum(each) / len(each) for name, each in numbers.items()}
+            values = {**means, "charts/env_steps_per_second": rate}
+            self._attempt(partial(self.log, last_steps[interval], values))
 
     def end(self, status: Status) -> None:
         self._attempt(lambda: self.close_run(status))
         self._is_open = False
-
-    def _point(self, points: dict[int, _Point], env_steps: int) -> _Point:
-        """The point of the interval that an environment step lies in."""
-        point = points.setdefault(ceil(env_steps / self._interval), _Point())
-        point.env_steps = max(point.env_steps, env_steps)
-        return point
 
     def _attempt(self, call: Callable[[], None]) -> None:
         if not self._is_open:

@@ -37,15 +37,11 @@ Clock: TypeAlias = Callable[[], float]
 
 
 class CompletedRun(NamedTuple):
-    """A run that has reached its budget."""
-
     recorder: RunRecorder
     run: FinishedRun
 
 
 class ResultSink(ABC):
-    """Where runs are put."""
-
     @property
     def save_options(self) -> SaveOptions:
         return SAVE_ALL
@@ -189,16 +185,8 @@ def train_batch(
 ) -> list[RunOutcome | Exception]:
     """Train runs of one program together to their ends, each from its last checkpoint; finished runs are left alone.
 
-    Args:
-        jobs: The runs and their observers.
-        sink: Where they are put; by default each in its own folder.
-        stop: Asked about once a second; where it says yes, checkpoints are written and runs left for later.
-        checkpoint_s: The seconds between two checkpoints, at least.
-        batch: The runs, if they were made ready before; it is closed.
-        clock: Seconds.
-
-    Returns:
-        Per run: "finished", "stopped" or its exception. A run's error ends that run alone; an engine's ends all.
+    `stop` is asked about once a second, and there are at least `checkpoint_s` seconds between two checkpoints; `batch`
+    are the runs, if they were made ready before, and is closed. A run's error ends that run alone, an engine's all.
     """
     sink = sink or FolderSink()
     outcomes: dict[int, RunOutcome | Exception] = {}
@@ -252,8 +240,6 @@ def _train_claimed(
 
 
 class _BatchTraining:
-    """Runs while they are trained together."""
-
     def __init__(self, batch: RunBatch, sink: ResultSink, checkpoint_s: float, clock: Clock) -> None:
         self.batch, self.sink, self.checkpoint_s, self.clock = batch, sink, checkpoint_s, clock
         self.recorders: dict[int, RunRecorder] = {}
@@ -276,20 +262,22 @@ class _BatchTraining:
             with self._ending_alone(run):
                 starts[run] = recorder.resume()
                 self.batch.keep_journal(run, recorder.journaled_episodes, recorder.append_to_journal)
+                if earlier := self.batch.use_folder(run, recorder.folder.path):
+                    recorder.note_earlier(earlier)
         for chunks in self.batch.chunks({run: start for run, start in starts.items() if run in self.recorders}):
             self._record(chunks)
             now = self.clock()
             for run in chunks:
                 if run in self.recorders:
                     self.recorders[run].wall_s += now - last_time
-            last_time = now
+            last_time = now if chunks else last_time  # an engine that waits for a process has none at times
             self._finish_completed()
             if not self.recorders:
                 return
             if stop():
                 self._stop()
                 return
-            if now >= due and self._save(wait_for_exact=now < due + LONGEST_WAIT_S):
+            if self.batch.can_save and now >= due and self._save(wait_for_exact=now < due + LONGEST_WAIT_S):
                 saved = self.clock()
                 due = saved + max(self.checkpoint_s, (saved - now) / MOST_TIME_SAVING)
         if self.recorders:
@@ -328,7 +316,7 @@ class _BatchTraining:
         for run, recorder in list(self.recorders.items()):
             with self._ending_alone(run):
                 chunk = self.unsaved.get(run)
-                if chunk is not None and (chunk.exact or not recorder.has_exact):
+                if chunk is not None and self.batch.can_save and (chunk.exact or not recorder.has_exact):
                     self._write_checkpoint(recorder, chunk)
                 self._leave(run, "stopped")
 
@@ -346,7 +334,6 @@ class _BatchTraining:
 
     @contextmanager
     def _ending_alone(self, run: int) -> Iterator[None]:
-        """Let what goes wrong with a run end that run alone."""
         try:
             yield
         except Exception as error:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cycletime import tasks
 from cycletime.duration import Duration, DurationLike, cycle_steps
-from cycletime.errors import InputError, did_you_mean
+from cycletime.errors import InputError, did_you_mean, quote
 from cycletime.tasks.closed_form import ClosedFormTask
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ActionBounds:
-    """An action space, and how to reach all of it."""
-
     centre: NDArray[np.float64]
     """The action that 0 becomes."""
     half: NDArray[np.float64]
@@ -109,10 +107,7 @@ RobotKind: TypeAlias = Literal["real", "simulated", "lockstep"]
 
 @dataclass(frozen=True)
 class ClosedFormWorld:
-    """A task in closed form."""
-
     name: str
-    """One of `TASKS`, such as reacher."""
     env_dt: Duration = None  # type: ignore[assignment]  # None stands for the task's usual one
 
     def __post_init__(self) -> None:
@@ -138,14 +133,13 @@ def _task(name: str, env_dt: Duration) -> ClosedFormTask:
 
 @dataclass(frozen=True)
 class GymnasiumEnv:
-    """A Gymnasium environment."""
-
     name: str
-    """Its id, such as Hopper-v5."""
     env_dt: Duration | None = None
     """Its time step: one that it is retimed to, where `retime` knows it, and else one that it does not publish."""
 
     def __post_init__(self) -> None:
+        if not str(self.name).isprintable():
+            raise InputError(f"env is {quote(self.name)}: it must be a line of printable characters.")
         if self.env_dt is not None:
             object.__setattr__(self, "env_dt", Duration(self.env_dt))
 
@@ -155,12 +149,24 @@ class RobotEnv(GymnasiumEnv):
     """A Gymnasium environment on an arm that is somewhere. Its address decides no number, but what it is does."""
 
     robot: RobotKind = "real"
-    """What is at the address."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.robot not in get_args(RobotKind):
             raise InputError(f"robot is {self.robot!r}: give {either(get_args(RobotKind))}.")
+
+    @property
+    def where(self) -> str:
+        return "real robot" if self.robot == "real" else "simulated robot"
+
+
+@dataclass(frozen=True)
+class ForeignEnv(GymnasiumEnv):
+    """What a trainer of another library trains on: a name that it understands."""
+
+    def __post_init__(self) -> None:
+        """Count in milliseconds, unless a time step is given: then budgets in seconds are whole numbers of steps."""
+        object.__setattr__(self, "env_dt", Duration(self.env_dt or "1ms"))
 
 
 World = ClosedFormWorld | GymnasiumEnv
@@ -191,7 +197,7 @@ def refuse_unknown_env(world: World) -> None:
     What 'module:Name-v0' registers is known only when the module is imported, which runs its code: nothing is said of
     it here, but that it is written so.
     """
-    if isinstance(world, ClosedFormWorld):
+    if isinstance(world, ClosedFormWorld | ForeignEnv):
         return
     module, colon, name = world.name.rpartition(":")
     if not colon:
@@ -229,6 +235,8 @@ def make_env(
             f"{world.name} is on an arm, and only who knows where that is can make it: see 'cycletime robot run', or "
             "'cycletime robot resume'."
         )
+    if isinstance(world, ForeignEnv):
+        raise InputError(f"{world.name!r} is a name that only its trainer understands.")
     from cycletime.tasks.env_errors import EnvErrorWrapper, raise_as_env_error
 
     with raise_as_env_error(world.name, "its making"):

@@ -7,6 +7,7 @@ import pytest
 
 from cycletime.cli import main
 from cycletime.experiments import results as paper_results
+from cycletime.experiments.paper.claims import CLAIMS
 from cycletime.experiments.paper.experiments import EXPERIMENTS
 
 
@@ -23,13 +24,13 @@ def test_the_list_has_every_experiment_in_80_columns_and_as_json(
     lines = said(capsys, "list", "--results", str(results)).splitlines()
     assert all(len(line) <= 80 for line in lines)
     rows = {line.split()[0]: line for line in lines[1 : 1 + len(EXPERIMENTS)]}
-    assert lines[1 + len(EXPERIMENTS)].split()[:2] == ["all", "12,930"]
+    assert lines[1 + len(EXPERIMENTS)].split()[:2] == ["all", "16,530"]
     assert list(rows) == list(EXPERIMENTS)
     assert lines[0].split() == ["experiment", "runs", "2", "cores", "16", "64", "H200", "results"]
     assert " ".join(rows["ppo-scaled"].split()) == "ppo-scaled 300 115 min 14 min 4 min 42 s 2 seeds, 1 %"
     assert rows["ppo-grid"].endswith("1 of 2 studies")
     assert " ".join(rows["ppo-robot"].split()) == "ppo-robot 15 95 s 29 s 29 s none"
-    assert "ppo-robot, ppo-robot-2000 and sac-robot are on a simulated robot." in lines
+    assert "Those with '-robot' in their names are on a simulated robot." in lines
     told = json.loads(said(capsys, "list", "--results", str(results), "--json", "--seeds", "2", "--scale", "0.01"))
     (scaled,) = (row for row in told if row["name"] == "ppo-scaled")
     assert (scaled["runs"], scaled["n"], scaled["scale"], scaled["engines"]) == (20, [2], 0.01, ["cuda"])
@@ -39,9 +40,9 @@ def test_the_list_has_every_experiment_in_80_columns_and_as_json(
 
 
 def test_claims_are_a_list_for_people_and_for_programs(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert said(capsys, "verdicts", "--results", str(results)).startswith(" 1  not run\n")
+    assert said(capsys, "verdicts", "--results", str(results)).startswith("1a  not run\n")
     told = json.loads(said(capsys, "verdicts", "--results", str(results), "--json"))
-    assert [claim["number"] for claim in told] == [*map(str, range(1, 16)), "headline"]
+    assert [claim["number"] for claim in told] == [claim.number for claim in CLAIMS]
     assert {"number", "statement", "verdict", "statistic", "interval", "n", "figure"} <= told[0].keys()
 
 
@@ -79,7 +80,7 @@ def test_without_any_results_all_is_not_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     empty = ("--results", str(tmp_path))
-    assert said(capsys, "verdicts", *empty).count("not run") == 16
+    assert said(capsys, "verdicts", *empty).count("not run") == len(CLAIMS)
     assert "The table sac-tuned needs sac-gamma-sweep, which has not been run" in said(
         capsys, "table", "sac-tuned", *empty, status=2
     )

@@ -48,6 +48,19 @@ def test_what_was_torn_is_left_out(capsys: pytest.CaptureFixture[str], run: Path
     assert "2 episodes, 16 environment steps" in out
 
 
+def test_behind_a_damage_the_rest_is_shown_and_what_is_lost_is_told(
+    capsys: pytest.CaptureFixture[str], run: Path
+) -> None:
+    journal = run / JOURNAL_FILE
+    content = bytearray(journal.read_bytes())
+    content[content.index(b"EPISODE\n") + 500] ^= 4
+    journal.write_bytes(content)
+    status, out, _ = replayed(capsys, str(run))
+    assert status == 0
+    assert f"{journal} is damaged: 2 of 3 episodes are whole, lost are 1." in out
+    assert "2 episodes, 16 environment steps" in out
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -15,7 +15,7 @@ import pytest
 from cycletime.cli import main
 from cycletime.robots.calibration import Calibration
 from cycletime.robots.status_board import BoardObserver
-from cycletime.robots.ur import motion_check, reacher_env
+from cycletime.robots.ur import reacher_env
 from cycletime.robots.ur.driver import driver
 from cycletime.robots.ur.driver.driver import DriverSettings, DriverTimeouts
 from cycletime.robots.ur.simulator.launch import simulated_controller
@@ -59,10 +59,15 @@ def at_cycle(patch: pytest.MonkeyPatch, count: int, happen: Callable[[], object]
 def let_a_busy_machine_be_late(patch: pytest.MonkeyPatch) -> None:
     """How soon processes get their turn is the machine's business: no limit in real time ends a run."""
     patient = DriverTimeouts(
-        order_age_s=LONG_S, move_age_s=LONG_S, silent_s=LONG_S, lost_s=LONG_S, give_up_s=LONG_S, rest_s=LONG_S
+        order_age_s=LONG_S,
+        move_age_s=LONG_S,
+        silent_s=LONG_S,
+        late_s=LONG_S,
+        lost_s=LONG_S,
+        give_up_s=LONG_S,
+        rest_s=LONG_S,
     )
     patch.setattr(driver, "DriverSettings", partial(DriverSettings, timeouts=patient))
-    patch.setattr(motion_check, "STANDSTILL_TIMEOUT_S", LONG_S)
     patch.setattr(reacher_env, "check_pace", lambda *times: None)
     patch.setattr(Calibration, "check", lambda calibration: None)
 
@@ -129,7 +134,9 @@ def test_an_arm_that_does_not_obey_any_more_ends_the_run_and_what_was_learned_be
         status, _, err = robot(capsys, *words)
     assert status == 1
     *_, sentence, to_go_on = err.splitlines()
-    assert sentence.startswith("cycletime: The arm does not obey: it was told to move with up to ")
+    assert sentence.startswith(
+        "cycletime: The arm does not obey, or what it shows is old: it was told to move with up to "
+    )
     assert "Look whether the controller is in remote control" in sentence
     (path,) = tmp_path.iterdir()
     assert to_go_on == f"To go on: cycletime robot resume {path} {' '.join(at)} --pace lockstep"

@@ -42,7 +42,9 @@ def outcome(study: StudySpec, score: Callable[[Cell], float] = by_horizons, nois
         scores = score(cell) + noise * rng.standard_normal(SEEDS)
         labels = {**cell.labels, "dt": float(cell.dt)}
         curves = np.repeat(scores[:, None], CURVE_BINS, axis=1)
-        cells.append(OutcomeCell(labels, scalar_settings(cell.agent), tuple(range(SEEDS)), scores, scores, curves))
+        cells.append(
+            OutcomeCell(labels, scalar_settings(cell.run(0).own_agent), tuple(range(SEEDS)), scores, scores, curves)
+        )
     about = {
         "scale": 1.0,
         "nothing": NOTHING[study.worlds[0].name],

@@ -16,6 +16,7 @@ from cycletime.experiments.horizons.preregistration import (
     preregistration_file,
 )
 from cycletime.experiments.horizons.results import Evidence, read_horizons_results
+from cycletime.rules import PPO, SAC
 
 ROOT = Path(__file__).parents[3]
 RESULTS, PAGE = ROOT / "results" / "horizons", ROOT / "docs" / "horizons.md"
@@ -27,8 +28,35 @@ def _tried(algorithm: str) -> bool:
     return all((RESULTS / f"{task_set.study_name(task)}.npz").exists() for task in task_set.tasks)
 
 
-OTHERWISE = {"ppo": "dt-aware", "sac": "tuned-scaled"}
-"""By algorithm, the rule that is the default unless a trial says otherwise."""
+OTHERWISE_NOW: dict[str, dict[tuple[str, str], tuple[str, str]]] = {
+    "ppo": {},
+    "sac": {
+        ("floor-6-updates", "worst_from_tuned_than_scaled"): ("less", "undecided"),
+        ("floor-6", "average_from_tuned_than_baseline"): ("undecided", "more"),
+        ("floor-6", "average_from_untuned_than_baseline"): ("undecided", "more"),
+        ("floor-6-more-updates", "worst_from_tuned_than_baseline"): ("undecided", "more"),
+        ("floor-6-more-updates", "worst_from_untuned_than_baseline"): ("undecided", "more"),
+        ("floor-6-more-updates", "worst_from_untuned_than_scaled"): ("undecided", "more"),
+    },
+}
+"""By algorithm, predictions that the measure as it is now would have made otherwise: as frozen, and now."""
+VERDICTS = {
+    "ppo": {"floor-6": "no worse", "floor-12": "no worse"},
+    "sac": {
+        "floor-6-more-updates": "no worse",
+        "floor-6": "worse",
+        "floor-6-updates": "worse",
+        "scaled-updates": "worse",
+    },
+}
+OBJECTIONS = {
+    "ppo": [
+        "the average from untuned values",
+        "the worst cycle time from untuned values",
+        "the average from tuned values on acrobot",
+    ],
+    "sac": [],
+}
 KEPT = {
     algorithm: Evidence(read_horizons_results(RESULTS), spec.algorithm) for algorithm, spec in ALGORITHM_SPECS.items()
 }
@@ -47,9 +75,26 @@ def test_the_list_was_frozen_by_its_criteria(algorithm: str) -> None:
     search = KEPT[algorithm].search
     told = tomllib.loads((RESULTS / preregistration_file(search.spec)).read_text())
     assert {name: each["chosen"] for name, each in told["predictions"].items()} == chosen_candidates(search)
-    for name in told["predictions"]:
-        for key, predicted in predictions(search, name):
-            assert told["predictions"][name][key]["predicted"] == predicted["predicted"]
+    now = {(name, key): each["predicted"] for name in told["predictions"] for key, each in predictions(search, name)}
+    frozen = {place: told["predictions"][place[0]][place[1]]["predicted"] for place in now}
+    assert {place: (frozen[place], now[place]) for place in now if now[place] != frozen[place]} == OTHERWISE_NOW[
+        algorithm
+    ]
+
+
+@pytest.mark.parametrize(("algorithm", "verdicts"), VERDICTS.items())
+def test_the_verdicts_on_the_candidates_are_those_of_the_data(algorithm: str, verdicts: dict[str, str]) -> None:
+    trial = KEPT[algorithm].trial
+    assert {name: trial.verdict(name) for name in trial.candidates} == verdicts
+    assert [each.where for each in trial.objections()] == OBJECTIONS[algorithm]
+
+
+def test_more_updates_gain_nothing_over_a_kept_gamma_on_average_and_lose_at_the_worst_cycle_time() -> None:
+    trial = KEPT["sac"].trial
+    average, worst = (trial.more(trial.winner, "baseline", "tuned", measure) for measure in ("average", "worst"))
+    assert average.low < 0 < average.high
+    assert worst.high < 0
+    assert f"gains nothing on average ({average})" in " ".join(PAGE.read_text().split())
 
 
 def test_nothing_is_tried_before_the_list_is_frozen() -> None:
@@ -67,13 +112,19 @@ def test_the_rule_with_the_name_is_the_winner(algorithm: str) -> None:
     assert kept.spec.usual.rules["horizons"].laws == preregistered_rules(RESULTS, kept.spec)[kept.trial.winner].laws
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHM_SPECS)
-def test_the_default_is_what_the_trial_says(algorithm: str) -> None:
-    changes = algorithm in TRIED and KEPT[algorithm].trial.changes_default
-    default = KEPT[algorithm].spec.usual.default_rule
-    assert default == ("horizons" if changes else OTHERWISE[algorithm])
-
-
 def test_the_page_s_figures_are_there() -> None:
     for target in re.findall(r"\]\((figures/horizons/[^)]+)\)", PAGE.read_text()):
         assert (PAGE.parent / target).exists()
+
+
+def test_what_users_are_told_to_do_quotes_the_trial() -> None:
+    """The shares of retuning in the reasons for the recommended rules, from untuned and from tuned values."""
+    quoted = {
+        ("ppo", "untuned"): (PPO.recommended.untuned, ["dt-aware", "floor-6"]),
+        ("ppo", "tuned"): (PPO.recommended.tuned, ["floor-6", "dt-aware"]),
+        ("sac", "tuned"): (SAC.recommended.tuned, ["baseline", "scaled"]),
+    }
+    for (algorithm, kind), (advice, rules) in quoted.items():
+        trial = KEPT[algorithm].trial.comparison
+        shares = [round(100 * trial.interval(rule, kind, "average").value) for rule in rules]
+        assert [int(each) for each in re.findall(r"(\d+) %", advice.why)] == shares

@@ -8,12 +8,15 @@ from math import log, nan
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy import stats
 
 from cycletime.agents import PPOAgent
 from cycletime.duration import Duration
 from cycletime.errors import InputError
+from cycletime.experiments.horizons import ranking
 from cycletime.experiments.horizons.candidates import SEARCH, retuned_points, starting_points
 from cycletime.experiments.horizons.ranking import Interval, RuleComparison, ScoreScale
+from cycletime.experiments.horizons.results import Evidence
 from cycletime.rules import Rule, laws
 from cycletime.studies.spec import Cell
 from tests.experiments.horizons.made import NOTHING, by_horizons, outcome
@@ -34,19 +37,19 @@ def noiseless() -> RuleComparison:
 
 
 def scores_of(comparison: RuleComparison, rule: str) -> NDArray[np.float64]:
-    """[starting points, cycle times] of a rule from tuned values."""
+    """[starting points, other cycle times] of a rule from tuned values."""
     return np.stack([comparison.scores(rule, start)[0] for start in comparison.begun("tuned")])
 
 
 def test_a_rule_that_keeps_the_best_horizons_has_all_that_tuning_has() -> None:
-    assert scores_of(noiseless(), "scaled") == pytest.approx(np.ones((3, 5)), abs=1e-4)
+    assert scores_of(noiseless(), "scaled") == pytest.approx(np.ones((3, 4)), abs=1e-4)
     assert noiseless().interval("scaled", "tuned", "average").value == pytest.approx(1, abs=1e-4)
 
 
 def test_scores_lie_between_nothing_and_tuning() -> None:
     """Baseline from 16 ms keeps gamma, so that both horizons are those of 16 ms times rho."""
     scores = scores_of(noiseless(), "baseline")[1]
-    wanted = [1 / (1 + 2 * abs(log(rho))) for rho in (1 / 4, 1 / 2, 1, 2, 4)]
+    wanted = [1 / (1 + 2 * abs(log(rho))) for rho in (1 / 4, 1 / 2, 2, 4)]
     assert scores == pytest.approx(wanted, rel=1e-3)
 
 
@@ -85,7 +88,7 @@ def test_runs_that_went_astray_count_as_the_worst_that_there_is() -> None:
     lowest = min(
         by_horizons(cell) for cell in SEARCH.study(outcome(SEARCH.tuning("reacher")), RULES).cells() if _kept(cell)
     )
-    assert scores[0, 4] == pytest.approx((lowest - NOTHING["reacher"]) / 100, rel=1e-2)
+    assert scores[0, 3] == pytest.approx((lowest - NOTHING["reacher"]) / 100, rel=1e-2)
 
 
 def test_a_rule_whose_runs_are_not_there_is_refused() -> None:
@@ -104,7 +107,26 @@ def test_a_cycle_time_counts_where_tuning_has_learned_something() -> None:
     found = compared(score)
     assert [str(dt) for dt in found.dts["reacher"]] == ["8ms", "16ms", "32ms", "64ms"]
     assert [str(start.values.dt) for start in found.begun("tuned")] == ["16ms", "64ms"]
-    assert scores_of(found, "scaled").shape == (2, 4)
+    assert scores_of(found, "scaled").shape == (2, 3)
+
+
+def test_scores_beyond_the_scale_count_as_its_ends() -> None:
+    """Where everything but the best is a hundred times as far below nothing as the best is above it."""
+
+    def score(cell: Cell) -> float:
+        gained = by_horizons(cell) - NOTHING["reacher"]
+        return NOTHING["reacher"] + (gained if gained > 99 else -100 * gained)
+
+    scores = scores_of(compared(score), "baseline")
+    assert set(scores.ravel()) == {ranking.LOWEST}
+
+
+def test_intervals_over_tasks_are_student_s_t_of_the_tasks_means(evidence: Evidence) -> None:
+    comparison = evidence.trial.comparison
+    values = [comparison.interval("baseline", "tuned", "worst", task=task).value for task in comparison.dts]
+    theirs = stats.ttest_1samp(values, 0).confidence_interval()
+    found = comparison.over_tasks("baseline", "tuned", "worst")
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high))
 
 
 def test_where_tuning_is_not_sure_to_have_learned_nothing_counts() -> None:

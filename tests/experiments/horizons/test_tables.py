@@ -21,6 +21,9 @@ def test_measures_are_told_with_their_intervals(evidence: Evidence) -> None:
     found = comparison.interval("scaled", "untuned", "worst")
     assert row[0] == "`scaled`"
     assert row[4] == f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+    _, (row,) = cells_of(page.measures_table(evidence.trial.comparison, ["scaled"]))
+    over = evidence.trial.comparison.over_tasks("scaled", "tuned", "average")
+    assert row[1].endswith(f"; [{over.low:.2f}, {over.high:.2f}]")
 
 
 def test_every_task_has_a_column_and_every_rule_a_row_for_each_kind(evidence: Evidence) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cycletime.experiments.investigation import FRESH_SEED, Size, winners_name
 from cycletime.experiments.outcome import Outcome, OutcomeCell, winners
 from cycletime.experiments.paper.data import TASK_SCALES, PaperResults
-from cycletime.experiments.paper.experiments import EXPERIMENTS, load_study
+from cycletime.experiments.paper.experiments import EXPERIMENTS, FIRST_SEEDS, PRESPECIFIED_SEEDS, load_study
 from cycletime.experiments.results import scalar_settings
 
 BINS = 100
@@ -38,7 +38,7 @@ def synthetic_data(
 
     Args:
         score: What each cell has; its sample mean is exactly this.
-        seeds: Of each cell.
+        seeds: Of each cell, but for prespecified ones.
         noise: The sample standard deviation of a cell's scores, as a share of a perfect policy's return.
         only: Studies; of a sweep's winners too, if they are named.
         scale: The share of the paper's environment steps.
@@ -51,14 +51,15 @@ def synthetic_data(
     def made(study: str, labels: Labels, values: Labels, first_seed: int) -> OutcomeCell:
         told = {"study": study, **values, **labels, "dt": f"{labels['dt'] * 1e3:g}ms"}
         spread = noise * TASK_SCALES[labels["task"]].full
-        drawn = curves(told, _curves(np.asarray(score(told), float), seeds, spread, told))
+        count = PRESPECIFIED_SEEDS if study in FIRST_SEEDS else seeds
+        drawn = curves(told, _curves(np.asarray(score(told), float), count, spread, told))
         scores = drawn.mean(axis=1)
-        return OutcomeCell(labels, values, tuple(range(first_seed, first_seed + seeds)), scores, scores.copy(), drawn)
+        return OutcomeCell(labels, values, tuple(range(first_seed, first_seed + count)), scores, scores.copy(), drawn)
 
     for study in STUDIES:
         if study in wanted or study in sweeps:
             env_steps, places = _places(study)
-            cells = tuple(made(study, labels, values, 0) for labels, values in places)
+            cells = tuple(made(study, labels, values, FIRST_SEEDS.get(study, 0)) for labels, values in places)
             outcomes[study] = Outcome(study, round(env_steps * scale), cells, _about(scale))
     for sweep in sweeps:
         name, swept = winners_name(sweep), outcomes[sweep]
@@ -76,7 +77,7 @@ def _about(scale: float) -> dict[str, Any]:
 def _places(study: str) -> tuple[int, tuple[tuple[Labels, Labels], ...]]:
     """The environment steps of a study, and the labels and values of its cells."""
     whole = load_study(study, Size())
-    cells = [({**cell.labels, "dt": float(cell.dt)}, scalar_settings(cell.agent)) for cell in whole.cells()]
+    cells = [({**cell.labels, "dt": float(cell.dt)}, scalar_settings(cell.run(0).own_agent)) for cell in whole.cells()]
     return whole.env_steps, tuple(cells)
 
 

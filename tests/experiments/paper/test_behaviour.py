@@ -168,7 +168,7 @@ def test_the_policies_of_studies_are_measured_cell_by_cell(tmp_path: Path, monke
     assert list(found) == ["ppo-baseline", "ppo-dt-aware"]  # nobody asks what the others do
     assert len(asked) == 5 + 5  # of dt-aware's batch times, that of the baseline alone
     assert set(asked) == {("reacher", dt, 7) for dt in ("4ms", "8ms", "16ms", "32ms", "64ms")}
-    assert found["ppo-baseline"].of("baseline", "8ms") == pytest.approx([0.8, 1.8], abs=1e-6)
+    assert found["ppo-baseline"].shares["baseline", 0.008] == pytest.approx({0: 0.8, 1: 1.8}, abs=1e-6)
     assert list(found["ppo-dt-aware"].shares["dt-aware", 0.004]) == [0, 1]
 
 
@@ -183,7 +183,7 @@ def test_a_file_keeps_all_of_it(tmp_path: Path) -> None:
     (name, after), *_ = read_behaviours(tmp_path / "behaviour.json").items()
     assert (name, after.episodes, after.code) == ("ppo-pendulum", 9, "1.2.3")
     assert str(after.shares) == str(before.shares)
-    assert after.of("baseline", "4ms") == pytest.approx([0.25, float("nan")], nan_ok=True)
+    assert after.shares["baseline", 0.004] == pytest.approx({0: 0.25, 7: float("nan")}, nan_ok=True)
 
 
 @pytest.mark.parametrize(

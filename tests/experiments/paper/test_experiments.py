@@ -75,7 +75,9 @@ def test_the_robot_s_have_the_paper_s_few_runs_and_time_steps(
 
 @pytest.mark.parametrize(("name", "batch"), [("ppo-robot", (400, 10)), ("ppo-robot-2000", (2000, 50))])
 def test_the_robot_s_ppo_keeps_its_batch_or_its_batch_time(name: str, batch: tuple[int, int]) -> None:
-    found = {(cell.labels["rule"], str(cell.dt)): scalar_settings(cell.agent) for cell in load_study(name).cells()}
+    found = {
+        (cell.labels["rule"], str(cell.dt)): scalar_settings(cell.run(0).own_agent) for cell in load_study(name).cells()
+    }
     told = {place: (values["batch"], values["minibatch"]) for place, values in found.items()}
     longer = (4 * batch[0], 4 * batch[1])
     assert told == {

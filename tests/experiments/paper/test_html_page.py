@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cycletime.experiments.paper.all_claims import CLAIMS
+from cycletime.experiments.paper.claims import CLAIMS
 from cycletime.experiments.paper.data import PaperResults
 from cycletime.experiments.paper.figures import FIGURES, describe_figures, missing_figures
 from cycletime.experiments.paper.report import paper_page

@@ -1,6 +1,6 @@
 """The first sentences of the paper's page, of made-up runs."""
 
-from cycletime.experiments.paper.all_claims import CLAIMS
+from cycletime.experiments.paper.claims import CLAIMS
 from cycletime.experiments.paper.data import PaperResults
 from cycletime.experiments.paper.report import summary_sentences
 from tests.experiments.paper.synthetic import synthetic_data

@@ -8,7 +8,7 @@ import pytest
 
 from cycletime.errors import InputError
 from cycletime.experiments.judging import claims_as_json
-from cycletime.experiments.paper.all_claims import CLAIMS
+from cycletime.experiments.paper.claims import CLAIMS
 from cycletime.experiments.paper.data import PaperResults
 from cycletime.experiments.paper.report import claim_text, find_table, index_markdown, write_report
 from tests.experiments.paper.synthetic import synthetic_data
@@ -36,27 +36,27 @@ def test_every_claim_is_told_in_80_columns_with_what_it_hangs_on() -> None:
     assert all(len(line) <= 80 for line in told.splitlines())
     parts = told.split("\n\n")
     assert [part.split()[0] for part in parts] == [claim.number for claim in CLAIMS]
-    assert "(scaled down to 1 % of the environment steps)" in parts[1]
-    assert "; n = 2 + 2; required: > 0)." in " ".join(parts[1].split())
-    assert "Not run: ppo-dt-aware" in parts[3]
+    assert "(scaled down to 1 % of the environment steps)" in parts[2]
+    assert "; n = 2; required: > 0)." in " ".join(parts[2].split())
+    assert "Not run: ppo-dt-aware" in parts[4]
     assert "scaled down" not in claims_text(small_data(1.0))
 
 
 def test_what_comes_from_the_simulated_robot_says_so() -> None:
-    data = synthetic_data(lambda labels: 5.0, seeds=3, only=["ppo-robot", "ppo-baseline"], scale=0.5)
-    robot, other = (data.outcomes[name] for name in ("ppo-robot", "ppo-baseline"))
+    data = synthetic_data(lambda labels: 5.0, seeds=3, only=["ppo-robot-fresh", "ppo-baseline"], scale=0.5)
+    robot, other = (data.outcomes[name] for name in ("ppo-robot-fresh", "ppo-baseline"))
     machines = [{"cycletime": "0.2.0+abc", "device": "cpu", "processor": "AMD EPYC"}]
     about = {**robot.about, "where": ["simulated robot"], "wall_s": 9, "machines": machines, "runs": 15}
     other = replace(other, about={**other.about, **ABOUT})
-    data = PaperResults({"ppo-robot": replace(robot, about=about), "ppo-baseline": other})
+    data = PaperResults({"ppo-robot-fresh": replace(robot, about=about), "ppo-baseline": other})
     verdicts = [part.splitlines()[0] for part in claims_text(data).split("\n\n")]
     scaled = " (scaled down to 50 % of the environment steps)"
-    assert verdicts[13] == f"14  not run (simulated robot){scaled}"
-    assert not any("simulated robot" in verdict for verdict in (*verdicts[:13], *verdicts[14:]))
+    assert verdicts[16] == f"14  not run (simulated robot){scaled}"
+    assert not any("simulated robot" in verdict for verdict in (*verdicts[:16], *verdicts[17:]))
     told = index_markdown(data, [], {}, {})
-    assert "| ppo-robot | 15 x 300,000 environment steps | simulated robot | 0.5 | " in told
+    assert "| ppo-robot-fresh | 15 x 300,000 environment steps | simulated robot | 0.5 | " in told
     assert "| 0.2.0+abc | AMD EPYC | 9 s |" in told
-    assert [each["sources"] for each in claims_as_json(CLAIMS, data)][13] == ["simulated robot"]
+    assert [each["sources"] for each in claims_as_json(CLAIMS, data)][16] == ["simulated robot"]
 
 
 def test_where_the_plain_mean_says_otherwise_the_page_does_too() -> None:
@@ -68,7 +68,7 @@ def test_where_the_plain_mean_says_otherwise_the_page_does_too() -> None:
     for told, says in ((data, False), (PaperResults({**data.outcomes, "ppo-dt-aware": worse}), True)):
         for text in (claims_text(told), index_markdown(told, [], {}, {})):
             lines = " ".join(text.split())
-            assert ("By the plain mean over episodes: refuted." in lines) is says
+            assert ("by the plain mean over episodes: refuted." in lines) is says
             assert "By the plain mean over episodes: confirmed." not in lines
 
 

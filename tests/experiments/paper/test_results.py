@@ -42,7 +42,7 @@ def test_finished_studies_are_kept_and_read_again_and_others_are_named(tmp_path:
     data = read_paper_results(results)
     assert list(data.outcomes) == ["ppo-baseline"]
     np.testing.assert_array_equal(data.outcome("ppo-baseline").cell(dt="4ms").scores, [0.0, 1.0])
-    np.testing.assert_array_equal(data.behaviours["ppo-baseline"].of("baseline", "4ms"), [0.5, 0.25])
+    assert data.behaviour("ppo-baseline", "baseline", "4ms") == {0: 0.5, 1: 0.25}
     study_folder(tmp_path, "sac-scaled")
     assert collect_results(PAPER, tmp_path, results).unfinished == {}
     assert list(read_paper_results(results).outcomes) == ["ppo-baseline", "sac-scaled"]

@@ -63,9 +63,9 @@ def made_up(*cells: list[float]) -> Outcome:
 
 
 def test_cells_within_the_error_of_the_difference_are_as_good() -> None:
-    # Standard deviations of 2, n = 4: the difference has the error 2 * sqrt(2 / 4) = 1.414.
+    # Of pairs with opposite signs: standard deviations of 4, n = 4, and the difference has the error 4 / sqrt(4) = 2.
     spread = np.array([-np.sqrt(6), 0.0, 0.0, np.sqrt(6)])
-    sweep = made_up(*([*(mean + spread)] for mean in (5.0, 3.59, 3.58, 0.0)))
+    sweep = made_up([*(5.0 + spread)], *([*(mean - spread)] for mean in (3.01, 2.99, 0.0)))
     found = winners(sweep)[Duration("4ms")]
     assert found.cell is sweep.cells[0]
     assert found.mean.value == pytest.approx(5.0)
@@ -81,7 +81,7 @@ def test_who_went_astray_with_every_run_neither_wins_nor_is_as_good() -> None:
     astray = [float("nan")] * 4
     worst = made_up(astray, [-5.0] * 4, astray)
     assert winners(worst)[Duration("4ms")].cell is worst.cells[1], "though it is as bad as any"
-    few = made_up(astray, [9.0, *astray[:3]], [8.0, -5.0, -5.0, -5.0])
+    few = made_up(astray, [9.0, *astray[:3]], [-5.0, 8.0, -5.0, -5.0])
     found = winners(few)[Duration("4ms")]
     assert found.cell is few.cells[1]
     assert (found.mean.value, found.mean.n, found.mean.n_failed) == (9.0, 1, 3)

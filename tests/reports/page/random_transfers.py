@@ -9,7 +9,7 @@ from typing import Any
 from cycletime.errors import InputError
 from cycletime.libraries import LIBRARIES
 from cycletime.rules import ALGORITHMS
-from cycletime.rules.hyperparameters import transfer_as_json
+from cycletime.rules.hyperparameters import closing_line, transfer_as_json
 from cycletime.rules.quantities import Quantity
 
 _TIMES: tuple[Callable[[random.Random], str], ...] = (
@@ -61,6 +61,7 @@ def by_python(asked: dict[str, Any]) -> dict[str, Any]:
         "after": carried.stated(),
         "seconds": carried.seconds(),
         "notes": transfer_as_json(carried)["notes"],
+        "closing": closing_line(carried),
         "settings": {name: str(value) for name, value in exported.items()},
         "library_notes": list(exported.notes),
     }

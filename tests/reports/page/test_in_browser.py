@@ -285,6 +285,7 @@ def test_the_calculator_agrees_with_python_on_thousands_of_inputs(browser: Brows
               after: mapped(carried.after, numbers.number),
               seconds: mapped(carried.seconds.after, String),
               notes: carried.notes,
+              closing: carried.closing,
               settings: Object.fromEntries(settings.lines.map((line) => line.split(' = '))),
               library_notes: settings.notes,
             };
@@ -304,7 +305,7 @@ def test_the_calculator_agrees_with_python_on_thousands_of_inputs(browser: Brows
 def _same(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     if "error" in ours or "error" in theirs:
         return ours == theirs
-    told = ("notes", "library_notes")
+    told = ("notes", "closing", "library_notes")
     if any(ours[name] != theirs[name] for name in told) or list(ours["settings"]) != list(theirs["settings"]):
         return False
     spans = {field: float(text.replace("Infinity", "inf")) for field, text in theirs["seconds"].items()}

@@ -64,7 +64,7 @@ class ScriptedRtde:
     packages: tuple[float, ...] = (1.0,)
     """The times of the packages that it sends after its start."""
     version: ControllerVersion = field(default_factory=lambda: ControllerVersion(3, 15, 8, 106339))
-    protocols: tuple[int, ...] = (1, 2)
+    protocols: tuple[int, ...] = (2,)
     missing: tuple[str, ...] = ()
     starts: bool = True
     chunk: int = 1 << 16
@@ -106,15 +106,14 @@ class ScriptedRtde:
         match frame.kind:
             case FrameType.PROTOCOL_VERSION:
                 (asked,) = struct.unpack(">H", frame.payload)
-                state.protocol = asked if asked in self.protocols else state.protocol
                 return before + messages.accepted_reply(FrameType.PROTOCOL_VERSION, accepted=asked in self.protocols)
             case FrameType.CONTROLLER_VERSION:
                 return before + messages.controller_version_reply(self.version)
             case FrameType.OUTPUT_RECIPE:
-                names, frequency_hz = messages.read_output_recipe_request(frame.payload, state.protocol)
+                names, frequency_hz = messages.read_output_recipe_request(frame.payload)
                 self.frequencies_hz.append(frequency_hz)
                 types = tuple("NOT_FOUND" if name in self.missing else TYPES[name] for name in names)
-                state.recipe = Recipe(7 if state.protocol > 1 else None, names, types)
+                state.recipe = Recipe(7, names, types)
                 return before + messages.recipe_reply(FrameType.OUTPUT_RECIPE, state.recipe)
             case _:
                 return before + messages.accepted_reply(FrameType.START, accepted=self.starts)
@@ -136,7 +135,6 @@ class ScriptedRtde:
 
 @dataclass
 class _Negotiated:
-    protocol: int = 1
     recipe: Recipe = field(default_factory=lambda: Recipe(0, (), ()))
 
 

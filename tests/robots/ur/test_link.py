@@ -77,13 +77,6 @@ def test_half_a_package_is_no_state_until_the_rest_comes(links: list[StandardLin
         assert link.receive(5.0).time_s == 2.0
 
 
-def test_the_first_version_of_the_protocol_will_do(links: list[StandardLink]) -> None:
-    server = ScriptedRtde(protocols=(1,))
-    with scripted(server) as address:
-        assert connected(links, address).receive(5.0) == STATE
-    assert server.frequencies_hz == [None]
-
-
 def test_the_e_series_is_faster(links: list[StandardLink]) -> None:
     server = ScriptedRtde(version=ControllerVersion(5, 12, 5, 1))
     with scripted(server) as address:
@@ -103,7 +96,7 @@ def test_what_can_be_done_without_is_done_without(links: list[StandardLink]) -> 
             ScriptedRtde(missing=("safety_mode", "robot_mode")),
             "The controller (version 3.15.8.106339) does not tell safety_mode, robot_mode: it needs 3.4 or later.",
         ),
-        (ScriptedRtde(protocols=()), "The controller accepts neither version 2 nor 1 of RTDE."),
+        (ScriptedRtde(protocols=(1,)), "The controller does not speak version 2 of RTDE: update its software."),
         (ScriptedRtde(starts=False), "The controller (version 3.15.8.106339) refuses to send states by RTDE."),
     ],
 )

@@ -3,7 +3,7 @@
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.robots.ur.motion_check import check_pace
+from cycletime.robots.ur.freshness import check_pace
 from cycletime.robots.ur.reacher_env import URReacher2Env
 from tests.robots.ur.virtual import Driven, VirtualArm, VirtualClock
 

@@ -69,12 +69,13 @@ def test_behind_a_driver_an_episode_ends_when_the_arm_is_out_of_sight() -> None:
     env = URReacher2Env(link, "40ms")
     env.reset(seed=0)
     env.send(np.ones(2))
-    link._arm.clock.time_s += 0.19
-    *_, truncated, _ = env.receive()
-    assert not truncated, "orders hold for so long"
+    link._arm.clock.time_s += 0.09
+    seen, _, _, truncated, _ = env.receive()
+    assert not truncated, "a driver goes on for so long"
     link._arm.clock.time_s += 0.02
-    *_, truncated, _ = env.receive()
-    assert truncated
+    last, paid, _, truncated, info = env.receive()
+    assert (truncated, paid, info["safety_mode"]) == (True, 0.0, "UNSEEN")
+    np.testing.assert_array_equal(last, seen)
     assert isinstance(sent(link._arm)[-1], StopJ)
     env.reset(seed=1)
     link.drive(1)

@@ -12,6 +12,7 @@ from cycletime.robots.ur.arm import Arm, advance, arm_at_rest, halt, receive_com
 from cycletime.robots.ur.driver.channel import DriverReport, Order, Phase
 from cycletime.robots.ur.driver.driver import REACHER_LIMITS, Driver, DriverTimeouts
 from cycletime.robots.ur.driver.link import DriverLink
+from cycletime.robots.ur.freshness import Freshness
 from cycletime.robots.ur.reacher_env import URReacher2Env
 from cycletime.robots.ur.safety import Override, StopHandler, Supervisor
 from cycletime.robots.ur.types import (
@@ -163,6 +164,7 @@ class Driven(DriverLink):
 
     period_s = 0.008
     holds_s = 0.2
+    sight_s = 0.1
     pace = 1.0
 
     def connect(self) -> None:
@@ -221,8 +223,13 @@ class Supervising(Driven):
         return env.receive()[3]
 
 
-def make_driver(arm: VirtualArm, agent: VirtualAgent, timeouts: DriverTimeouts | None = None) -> Driver:
-    return Driver(arm, Supervisor(REACHER_LIMITS, tip), StopHandler(), agent, arm.clock, timeouts)
+def make_driver(
+    arm: VirtualArm,
+    agent: VirtualAgent,
+    timeouts: DriverTimeouts | None = None,
+    freshness: Freshness | None = None,
+) -> Driver:
+    return Driver(arm, Supervisor(REACHER_LIMITS, tip), StopHandler(), agent, arm.clock, timeouts, freshness)
 
 
 def elbow(speed: float) -> Joints:

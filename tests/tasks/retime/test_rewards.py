@@ -1,8 +1,7 @@
 import pytest
 
 from cycletime import Duration, InputError
-from cycletime.tasks.retime import Kind, RewardTerm, TimeStep
-from cycletime.tasks.retime.reward_terms import check_terms, scaling
+from cycletime.tasks.retime import Kind, RewardTerm, TimeStep, check_terms, scaling
 
 OWN = TimeStep(Duration("3ms"), 5)
 FINER = TimeStep(Duration("1ms"), 3)  # a fifth of the time step, with a third of the physics step

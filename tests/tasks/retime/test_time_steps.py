@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cycletime import Duration, InputError
-from cycletime.tasks.retime import TimeStep
-from cycletime.tasks.retime.reward_terms import choose_time_step
+from cycletime.tasks.retime import TimeStep, choose_time_step
 
 HOPPER = TimeStep(Duration("2ms"), 4)
 

@@ -6,7 +6,8 @@ from cycletime import Duration, InputError
 from cycletime.tasks.retime import BUILT_IN, compare_worlds
 from docs.retime_tables import terms_table, worlds_table
 
-PAGE = Path(__file__).parents[3] / "docs" / "retime.md"
+ROOT = Path(__file__).parents[3]
+PAGE, KEPT = ROOT / "docs" / "retime.md", ROOT / "results" / "retime-tables.txt"
 
 
 def test_at_the_own_time_step_both_worlds_are_the_same() -> None:
@@ -55,8 +56,14 @@ def test_a_step_over_which_torques_cannot_be_held_is_refused() -> None:
         compare_worlds("Hopper-v5", "3ms")
 
 
-def test_the_page_shows_what_the_command_prints() -> None:
-    page = PAGE.read_text()
-    assert terms_table(BUILT_IN) in page
+def test_the_page_and_the_kept_tables_are_what_the_command_prints() -> None:
+    page, kept = PAGE.read_text(), KEPT.read_text()
+    terms = terms_table(BUILT_IN)
+    assert terms in kept
+    heads = [line.split(" | ")[:3] for line in terms.splitlines() if line.endswith("|") and "-v" in line]
+    assert len(heads) == len(BUILT_IN)
+    assert all(" | ".join(head) in page for head in heads)
     for row in worlds_table(["Reacher-v5"]).splitlines():
         assert row in page
+    worlds = page[page.index("| environment | env_dt") :].split("\n\n")[0].splitlines()
+    assert {*worlds} <= {*kept.splitlines()}

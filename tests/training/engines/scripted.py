@@ -119,5 +119,5 @@ class Scripted(RunBatch):
 
 @cache
 def _first_psi() -> AgentState:
-    shapes = jax.eval_shape(lambda: make_spec().agent.initialize(jax.random.key(0), 9, 2))
+    shapes = jax.eval_shape(lambda: make_spec().own_agent.initialize(jax.random.key(0), 9, 2))
     return jax.tree.map(lambda leaf: np.zeros(leaf.shape, np.float32), shapes)

@@ -53,7 +53,7 @@ def test_a_tracker_is_told_of_the_spec_the_returns_and_the_losses(
     assert {name: run.config[name] for name in expected} == expected
     assert all(isinstance(value, str | int | float | None) for value in run.config.values())
 
-    curve = read_curve(folder.curve_file, walk.dt)
+    curve = read_curve(folder.curve_file.read_bytes(), walk.dt, walk.env_steps)
     of_episodes = [(at, values) for at, values in diary.logged if "charts/episodic_return" in values]
     assert [env_steps for env_steps, _ in of_episodes] == curve.env_steps.tolist()
     assert [values["charts/episodic_return"] for _, values in of_episodes] == curve.returns.tolist()

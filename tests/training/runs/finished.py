@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
+from cycletime.training.checkpoints import Checkpoint, Manifest
 from cycletime.training.finished_run import FinishedRun, make_result
-from cycletime.training.learning_curve import EpisodeBins, Episodes
+from cycletime.training.learning_curve import Columns, EpisodeBins, Episodes
 from cycletime.training.policy_file import SavedPolicy
+from cycletime.training.run_folder import RunFolder
 from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import ClosedFormWorld
 from tests.policies.conftest import BOUNDS, Trained, trained
@@ -34,6 +36,22 @@ def make_run(
     ends = np.sort(rng.choice(np.arange(1, ENV_STEPS + 1), ended, replace=False)).astype(np.int64)
     curve = Episodes(ends, ends, rng.normal(size=ended), np.diff(ends, prepend=0))
     return run_of(spec, curve if episodes else EpisodeBins.none(ENV_STEPS).plus(curve), policy=policy, lines=lines)
+
+
+def save_checkpoint(
+    folder: RunFolder, policy: SavedPolicy, curve: Episodes | None = None, metrics: Columns | None = None
+) -> RunFolder:
+    """A run that has come as far as its policy, without what it would go on from."""
+    curve = curve or Episodes.none()
+    arrays = {
+        **{f"policy/{name}": array for name, array in policy.arrays().items()},
+        **{f"episodes/{each.name}": getattr(curve, each.name) for each in fields(curve)},
+        **{f"metrics/lines/{name}": column for name, column in (metrics or {}).items()},
+    }
+    about: dict[str, Any] = {"exact": True, "sessions": 1, "wall_s": 0.0, "world": "", "machine": {}}
+    manifest = Manifest(folder.spec.identity, policy.env_steps, 1, **about, policy=policy.description())
+    folder.checkpoints.save(Checkpoint(manifest, arrays))
+    return folder
 
 
 def run_of(spec: RunSpec, curve: Episodes | EpisodeBins, *, policy: bool = True, lines: int = 5) -> FinishedRun:

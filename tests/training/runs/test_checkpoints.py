@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cycletime.errors import RunError
+from cycletime.training import checkpoints as module
 from cycletime.training.checkpoints import POLICY, Checkpoint, Checkpoints, Manifest
 from tests.training.runs.finished import make_policy, make_run
 
@@ -346,11 +347,11 @@ def test_one_that_may_not_be_read_is_not_called_damaged_and_stays(
 ) -> None:
     checkpoints = kept(tmp_path, 1, 2)
 
-    def refuse(path: Path) -> bytes:
+    def refuse(path: Path, most_bytes: int) -> bytes:
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "read_bytes", refuse)
+        patch.setattr(module, "read_bounded", refuse)
         with pytest.raises(RunError, match=r"json may not be read by you \(Permission denied\): have its owner"):
             checkpoints.newest(IDENTITY)
     newest, sentences = checkpoints.newest(IDENTITY)

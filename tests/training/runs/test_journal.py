@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cycletime.errors import RunError
+from cycletime.errors import InputError, RunError
 from cycletime.training.journal import Cycle, Cycles, EpisodeRecord, Journal, JournalEntry
 
 IDENTITY = "ab" * 32
@@ -118,6 +118,27 @@ def test_a_changed_byte_is_noticed_and_what_follows_is_put_aside(journal: Journa
     assert journal.path.stat().st_size + aside.stat().st_size == len(content)
 
 
+def test_behind_a_changed_bit_reading_goes_on_and_what_is_lost_is_told(journal: Journal) -> None:
+    ends = [len(journal._head())]
+    for number in range(9):
+        journal.append(an_entry(number))
+        ends.append(journal.path.stat().st_size)
+    content = journal.path.read_bytes()
+    assert journal.lost() is None
+    for at in range(ends[2], ends[3], 41):  # the third episode: its mark, length, checksum, content
+        for bit in (1, 64):
+            journal.path.write_bytes(content[:at] + bytes([content[at] ^ bit]) + content[at + 1 :])
+            assert [entry.episode.number for entry in journal.entries()] == [0, 1, 3, 4, 5, 6, 7, 8], at
+    assert journal.lost() == f"{journal.path} is damaged: 8 of 9 episodes are whole, lost are 3."
+    assert journal.repair() is None
+    journal.append(an_entry(9))
+    last = journal.last()
+    assert last is not None
+    assert last.episode.number == 9
+    os.truncate(journal.path, journal.path.stat().st_size - 1)
+    assert "8 of 9 episodes are whole, lost are 3 and " in str(journal.lost())
+
+
 def test_a_length_that_cannot_be_is_not_read(journal: Journal) -> None:
     journal.append(an_entry(0))
     with journal.path.open("ab") as file:
@@ -137,3 +158,11 @@ def test_another_file_is_refused_and_left_as_it_is(journal: Journal, content: by
 def test_a_disk_that_refuses_is_told(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="cannot be written"):
         Journal(tmp_path / "nowhere" / "journal.cycles", IDENTITY).append(an_entry(0))
+
+
+def test_a_pipe_in_place_of_a_journal_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "journal.cycles")
+    with pytest.raises(InputError, match="is a pipe: give a regular file"):
+        Journal(tmp_path / "journal.cycles", IDENTITY).last()
+    with pytest.raises(InputError, match="is a pipe: give a regular file"):
+        Journal(tmp_path / "journal.cycles", IDENTITY).append(an_entry(0))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,9 @@ import jax
 import pytest
 
 from cycletime import __version__
+from cycletime.errors import MachineError
 from cycletime.training import machine
-from cycletime.training.machine import code_version, machine_differences, this_machine
+from cycletime.training.machine import code_version, machine_differences, prepare_jax, this_machine
 
 HERE = {
     "jax": "1",
@@ -113,3 +115,9 @@ def test_programs_that_were_compiled_anew_are_told_of_on_gpus_alone(monkeypatch:
 def test_the_code_of_a_packed_study_is_that_of_its_pack(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CYCLETIME_CODE", "1.2.3+abc")
     assert code_version() == "1.2.3+abc"
+
+
+def test_too_small_a_limit_of_addresses_is_told_before_jax_aborts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (800_000_000, -1))
+    with pytest.raises(MachineError, match=r"800,000,000 bytes of addresses \(ulimit -v\)"):
+        prepare_jax("cpu")

@@ -67,6 +67,20 @@ def test_a_signal_that_was_to_be_ignored_is_ignored() -> None:
         signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_but_it_stops_an_arm(number: signal.Signals) -> None:
+    """Nobody may be beside it where it was started by nohup, or in a script's background."""
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        with stopping_at_once() as stopper:
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(number)
+            assert stopper.status == 128 + number
+        assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        signal.signal(number, before)
+
+
 def test_handlers_are_put_back_after_an_error() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(ValueError, match="astray"), stopping():

@@ -298,6 +298,7 @@ FORGERIES: dict[str, tuple[Callable[[dict[str, Any]], Mapping[str, Any]], str]] 
     "dt": (with_result(dt="8ms"), "says '8ms' as dt, and it is '16ms'"),
     "agent steps": (with_result(agent_steps=1), "out of order"),
     "where": (with_result(where=None), "says None as where"),
+    "real robot": (with_result(where="real robot"), "its result comes from 'real robot', and its spec is for reacher"),
     "wall time": (with_result(wall_s=float("inf")), "says inf as wall_s"),
     "environment's step": (with_result(env_dt_s=0.004), "says 0.004 as env_dt_s, and it is 0.002"),
     "resumed": (with_result(resumed="resumed, identical"), "as resumed, and it is 'never'"),
@@ -340,5 +341,30 @@ def test_a_file_that_unpacks_to_very_much_is_refused_before_it_is_read(
     with pytest.raises(RunError, match=r"it declares 8,0.* bytes, and 1,000,000 are the most"):
         _ = bomb.names
     monkeypatch.setattr(bundle_module, "MOST_READ", 1000)
-    with pytest.raises(RunError, match=r"it has .* bytes, and 1,000 are the most"):
+    with pytest.raises(RunError, match=r"has .* bytes or more: at most 1000 are read"):
         bomb.content()
+
+
+def test_a_file_declares_no_more_than_the_specs_of_its_runs_let_them_have(tmp_path: Path) -> None:
+    for number, (name, zeros, reason) in enumerate(
+        (
+            ("episodes/returns", np.zeros(10**6), "has 1,000,000 rows, and its runs have 3,000 at most"),
+            ("metrics/kl", np.zeros(10**6), "has 1,000,000 rows, and its runs have 3,000 at most"),
+            ("policy/log_std", np.broadcast_to(np.zeros(1, "e"), (1, 2**26 + 1)), r"is \[1, 67108865\]"),
+        )
+    ):
+        bomb = rewritten(written(tmp_path / str(number), make_run()), with_column(name, lambda _: zeros))  # noqa: B023
+        with pytest.raises(RunError, match=f"its {name} {reason}"):
+            bomb.runs()
+
+
+@pytest.mark.parametrize("hostile", ["fifo", "/dev/zero"])
+def test_a_file_that_does_not_end_is_refused(tmp_path: Path, hostile: str) -> None:
+    path = tmp_path / f"{'0' * 32}.npz"
+    if hostile == "fifo":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(hostile)
+    for read in (lambda: Bundle(path).names, Bundle(path).runs, Bundle(path).size, Bundle(path).content):
+        with pytest.raises(RunError, match=r"is a (pipe|device): give a regular file"):
+            read()

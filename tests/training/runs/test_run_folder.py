@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -13,17 +14,18 @@ import pytest
 
 from cycletime.agents import PPOAgent
 from cycletime.agents.exploration import OrnsteinUhlenbeck
+from cycletime.cli.output import result_line
 from cycletime.duration import Duration
 from cycletime.errors import InputError, RunError
 from cycletime.training import spec as spec_module
-from cycletime.training.checkpoints import POLICY, Checkpoint, Manifest
 from cycletime.training.finished_run import FinishedRun
 from cycletime.training.learning_curve import Episodes, read_curve
+from cycletime.training.policy_file import read_policy
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.sealed_json import sealed_text
 from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import ClosedFormWorld
-from tests.training.runs.finished import AGENTS, all_of, make_policy, run_of
+from tests.training.runs.finished import AGENTS, all_of, make_policy, run_of, save_checkpoint
 
 SPEC = RunSpec(
     world=ClosedFormWorld("reacher"),
@@ -55,12 +57,7 @@ def refusal(path: Path) -> str:
 
 
 def with_a_checkpoint(folder: RunFolder) -> RunFolder:
-    policy = replace(make_policy(SMALL), env_steps=1)
-    about: dict[str, Any] = {"exact": True, "sessions": 1, "wall_s": 0.0, "world": "", "machine": {}}
-    manifest = Manifest(folder.spec.identity, 1, 1, **about, policy=policy.description())
-    arrays = {POLICY + name: array for name, array in policy.arrays().items()}
-    folder.checkpoints.save(Checkpoint(manifest, arrays))
-    return folder
+    return save_checkpoint(folder, replace(make_policy(SMALL), env_steps=1))
 
 
 def test_a_new_folder_holds_the_spec_and_its_identity(tmp_path: Path) -> None:
@@ -69,7 +66,7 @@ def test_a_new_folder_holds_the_spec_and_its_identity(tmp_path: Path) -> None:
     assert [each.name for each in folder.path.iterdir()] == ["spec.json"]
     told = json.loads((folder.path / "spec.json").read_text())
     assert len(told.pop("sha256")) == 64
-    assert told == {"format": 1, "identity": SPEC.identity, **SPEC.as_json()}
+    assert told == {"format": 2, "identity": SPEC.identity, **SPEC.as_json()}
     assert RunFolder.open(folder.path) == RunFolder.open(str(folder.path)) == folder
     assert folder.spec == SPEC
 
@@ -154,7 +151,7 @@ def test_a_run_of_code_that_gives_other_numbers_is_refused(tmp_path: Path, monke
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"format": 2, "world": "something new"}, "has the format 2: this version of cycletime reads 1."),
+        ({"format": 3, "world": "something new"}, "has the format 3: this version of cycletime reads 1 and 2."),
         ({"algorithm": "dqn"}, "it lacks, or does not know, 'dqn'."),
         ({"seed": -1}, "seed is -1: it must be a whole number of at least 0."),
         ({"dt": "15ms"}, "the nearest cycle times are 14ms and 16ms."),
@@ -220,9 +217,8 @@ def test_a_run_begins_with_its_first_checkpoint_and_is_finished_with_its_result(
     run = write_finished(folder)
     assert (folder.has_begun, folder.is_finished) == (False, True)
     files = {"curve.parquet", "metrics.jsonl", "policy.safetensors"}
-    result = folder.result()
-    assert result.pop("files").keys() == files
-    assert result == run.result
+    assert json.loads((folder.path / "result.json").read_text())["files"].keys() == files
+    assert folder.result() == run.result
     assert {each.name for each in folder.path.iterdir()} == {*files, "result.json", "spec.json"}
     assert len({each.stat().st_mode for each in folder.path.iterdir()}) == 1, "others may read all or none"
     assert all_of(folder.finished()) == all_of(run)
@@ -244,10 +240,10 @@ def test_a_snapshot_is_how_far_a_run_is_and_no_result(tmp_path: Path) -> None:
     assert run.policy is not None
     folder.write_snapshot(a_curve(), run.metrics, run.policy, Duration("2ms"))
     assert not folder.is_finished
-    assert read_curve(folder.curve_file, Duration("2ms")).returns.tolist() == [1.0, -2.5, 3.0]
+    assert read_curve(folder.curve_file.read_bytes(), Duration("2ms"), 3).returns.tolist() == [1.0, -2.5, 3.0]
     lines = [json.loads(line) for line in folder.metrics_file.read_text().splitlines()]
     assert [line["agent_steps"] for line in lines] == run.metrics["agent_steps"].tolist()
-    assert folder.policy().description() == run.policy.description()
+    assert read_policy(folder.policy_file).description() == run.policy.description()
 
 
 @pytest.mark.parametrize("name", ["curve.parquet", "metrics.jsonl", "policy.safetensors"])
@@ -360,3 +356,87 @@ def test_who_knows_the_spec_writes_one_that_is_damaged_anew(tmp_path: Path, cont
     folder.make()
     assert (folder.path / "spec.json").read_bytes() == before
     assert RunFolder.open(folder.path).has_begun
+
+
+# What is in a folder of someone else's.
+
+FILES = ("curve.parquet", "metrics.jsonl", "policy.safetensors", "result.json")
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("hostile", ["fifo", "/dev/zero"])
+def test_a_file_that_does_not_end_is_refused_and_not_waited_for(tmp_path: Path, name: str, hostile: str) -> None:
+    folder = RunFolder.create(tmp_path, SMALL)
+    write_finished(folder)
+    replace_by(folder.path / name, hostile)
+    for read in (folder.finished, folder.result) if name == "result.json" else (folder.finished, folder.policy):
+        with pytest.raises((RunError, InputError), match=r"is a (pipe|device): give a regular file"):
+            read()
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "arrays.npz"])
+@pytest.mark.parametrize("hostile", ["fifo", "/dev/zero"])
+def test_a_checkpoint_that_does_not_end_is_damaged(tmp_path: Path, name: str, hostile: str) -> None:
+    folder = with_a_checkpoint(RunFolder.create(tmp_path, SMALL))
+    replace_by(folder.path / "checkpoints" / "000001" / name, hostile)
+    with pytest.raises(RunError, match=f"is damaged: its {name} cannot be read"):
+        folder.policy()
+
+
+def replace_by(path: Path, hostile: str) -> None:
+    path.unlink()
+    if hostile == "fifo":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(hostile)
+
+
+def test_a_deleted_seal_is_found_unless_the_first_versions_wrote_the_whole_folder(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, SMALL)
+    write_finished(folder)
+    result, spec = folder.path / "result.json", folder.path / "spec.json"
+    unseal(result, average_return=999.0)
+    with pytest.raises(RunError, match="it was changed since it was written"):
+        folder.result()
+    unseal(spec)
+    assert "it was changed since it was written" in refusal(folder.path)
+    unseal(spec, format=1)
+    old = RunFolder.open(folder.path)
+    assert not old.is_sealed
+    with pytest.raises(RunError, match=r"its result says 999\.0 as average_return"):
+        old.result()
+    unseal(result, average_return=run_of(SMALL, a_curve()).result["average_return"])
+    told = old.result()
+    assert told == {**run_of(SMALL, a_curve()).result, "finished": told["finished"], "sealed": False}
+    assert result_line(told, old.path).splitlines()[0].endswith(" s, not sealed")
+
+
+def unseal(file: Path, **changes: Any) -> None:  # noqa: ANN401 - anything that JSON can say
+    told = {**json.loads(file.read_text()), **changes}
+    told.pop("sha256", None)
+    file.write_text(json.dumps(told))
+
+
+def test_every_flip_in_a_policy_of_a_finished_run_is_found(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, SMALL)
+    write_finished(folder)
+    content = folder.policy_file.read_bytes()
+    for place in range(0, len(content), 7):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << place % 8
+        folder.policy_file.write_bytes(flipped)
+        with pytest.raises(RunError, match="is not what was written"):
+            folder.policy()
+
+
+def test_an_unfinished_run_is_read_from_its_checkpoint_and_not_from_what_is_for_other_programs(tmp_path: Path) -> None:
+    folder, run = with_a_checkpoint(RunFolder.create(tmp_path, SMALL)), run_of(SMALL, a_curve())
+    assert run.policy is not None
+    folder.write_snapshot(a_curve(), run.metrics, run.policy, Duration("2ms"))
+    assert (folder.policy().env_steps, len(folder.so_far().curve)) == (1, 0)
+    arrays = folder.path / "checkpoints" / "000001" / "arrays.npz"
+    content = arrays.read_bytes()
+    arrays.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(RunError, match="is not what its manifest says"):
+        folder.so_far()
+    assert arrays.exists(), "who only reads puts nothing aside"

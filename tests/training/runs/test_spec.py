@@ -243,7 +243,7 @@ agents: st.SearchStrategy[Agent] = st.one_of(
         trace_decay=rates,
         learning_rate=positives,
         clip=positives,
-        epochs=counts,
+        epochs=st.integers(1, 1000),
         hidden=layers,
         noise_std=positives,
         learning_period=st.none() | counts,
@@ -263,7 +263,7 @@ agents: st.SearchStrategy[Agent] = st.one_of(
         minibatch=st.integers(1, 10**4),
         replay_capacity=st.integers(10**4, 2**40),
         learning_period=counts,
-        gradient_steps=counts,
+        gradient_steps=st.integers(1, 10**5),
         warmup_steps=st.integers(0, 2**40),
         hidden=layers,
         target_entropy=st.none() | st.floats(-100, 100),
@@ -290,13 +290,13 @@ explorations: st.SearchStrategy[Exploration | None] = st.one_of(
 )
 names = st.one_of(
     st.sampled_from(["Hopper-v5", "cycletime/Reacher-v0", "my.module:My_Env-v0", "..", "../x", "-v", "a b", ".hidden"]),
-    st.text(min_size=1, max_size=30),
+    st.text(min_size=1, max_size=30).filter(str.isprintable),
 )
 
 
 @st.composite
 def specs(draw: st.DrawFn) -> RunSpec:
-    dt, k = draw(spans), draw(st.integers(1, 1000))  # within an episode of the paper's tasks
+    dt, k = draw(spans), draw(st.integers(1, 1000))
     env_dt = draw(st.none() | st.just(Duration(dt.exact_s / k)))
     world = draw(
         st.one_of(
@@ -307,7 +307,7 @@ def specs(draw: st.DrawFn) -> RunSpec:
     return RunSpec(
         world=world,
         agent=draw(agents),
-        dt=world.env_dt * k if isinstance(world, ClosedFormWorld) else dt,
+        dt=world.env_dt * min(k, world.task.limit_steps) if isinstance(world, ClosedFormWorld) else dt,
         env_steps=draw(st.integers(1, 2**31 - 1)),
         seed=draw(st.integers(0, 2**32 - 1)),
         engine=EngineSpec("compiled" if compiled else "stepped", draw(st.sampled_from(["cpu", "gpu"])), draw(counts)),

@@ -8,30 +8,24 @@ from functools import partial
 from itertools import product
 from math import ceil, inf
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from cycletime.duration import Duration
 from cycletime.experiments.horizons.candidates import AlgorithmSpec
-from cycletime.experiments.horizons.preregistration import chosen_candidates
-from cycletime.experiments.horizons.ranking import START_KINDS, Array, Interval, RuleComparison
+from cycletime.experiments.horizons.ranking import START_KINDS, Array, RuleComparison
 from cycletime.experiments.horizons.results import Evidence, HorizonsResults, all_evidence
 from cycletime.experiments.outcome import NotRunError, Outcome
-from cycletime.reports.drawing import BAND_ALPHA, TITLE_SIZE, log2_axis
-from cycletime.reports.figure import COLOURS, DASHES, MARKERS
+from cycletime.reports.drawing import TITLE_SIZE
 from cycletime.reports.figure_style import STYLE, add_footer, save_figure
 from cycletime.rules.quantities import decay_in_seconds
 from cycletime.training.atomic_files import make_folder
 
 FORMATS = ("png", "svg")
-_LOWEST, _HIGHEST = -0.5, 1.25
-"""What is drawn of a normalised score: those of 'baseline' go far below, and others up to where they get."""
 _COLUMNS = 3
 
 
@@ -95,52 +89,48 @@ def _draw_map(axes: Axes, task: str, tuning: Outcome) -> None:
 
 
 def draw_scores(comparison: RuleComparison, candidates: Sequence[str]) -> Figure:
-    """Normalised scores of candidates and references by cycle time, a panel for each task and kind of start."""
+    """Normalised scores from each starting point to each other cycle time, a map for each task and rule."""
     tasks, rules = list(comparison.dts), [*candidates, *reversed(comparison.spec.references)]
-    figure = Figure(figsize=(2.6 * len(tasks) + 0.4, 5.2))
-    every = figure.subplots(len(START_KINDS), len(tasks), squeeze=False, sharey="col")
-    for (row, kind), (place, task) in product(enumerate(START_KINDS), enumerate(tasks)):
-        axes = every[row, place]
-        for index, rule in enumerate(rules):
-            _draw_rule(axes, comparison, rule, kind, task, index)
-        axes.axhline(1, color="0.6", linewidth=0.8)
-        axes.set_title(f"{task}, {kind}", fontsize=TITLE_SIZE, fontweight="bold")
-        log2_axis(axes, [float(dt) * 1e3 for dt in comparison.dts[task]], "cycle time (ms)" if row else "")
-        if not place:
-            axes.set_ylabel("normalised score")
-    for column in every.T:
-        column[0].set_ylim(_LOWEST, max(_HIGHEST, *(axes.dataLim.y1 for axes in column)))
+    figure = Figure(figsize=(1.9 * len(rules) + 0.6, 2.1 * len(tasks) + 0.4), dpi=100)
+    every = figure.subplots(len(tasks), len(rules), squeeze=False)
+    for (row, task), (column, rule) in product(enumerate(tasks), enumerate(rules)):
+        axes = every[row, column]
+        _draw_starts(axes, comparison, rule, task)
+        axes.set_title(f"{task}\n{rule}", fontsize=TITLE_SIZE, fontweight="bold")
+        axes.tick_params(labelleft=not column)
+    for axes in every[-1]:
+        axes.set_xlabel("cycle time (ms)")
     seeds = " or ".join(map(str, sorted({n for outcome in comparison.outcomes.values() for n in outcome.n})))
-    handles = [Line2D([], [], label=rule, **_rule_look(index)) for index, rule in enumerate(rules)]
     add_footer(
         figure,
-        [handles],
-        "0 is doing nothing, 1 tuning at that cycle time; means over starting points at the shortest, the middle and "
-        f"the longest cycle time, with 95 % bootstrap intervals; {seeds} seeds of each cell. "
-        f"{_algorithm_note(comparison.spec)}",
+        [],
+        "From the cycle time on the left, tuned there or with untuned horizons, to that below: 0 is doing nothing, 1 "
+        f"tuning at that cycle time; -1 and 2 may be more. Means of {seeds} seeds. {_algorithm_note(comparison.spec)}",
     )
     return figure
 
 
-def _draw_rule(axes: Axes, comparison: RuleComparison, rule: str, kind: str, task: str, index: int) -> None:
-    scores = np.mean([comparison.scores(rule, start) for start in comparison.begun(kind, task)], axis=0)
-    found = [Interval.of(each) for each in scores.T]
-    along = [float(dt) * 1e3 for dt in comparison.dts[task]]
-    axes.plot(along, [each.value for each in found], linewidth=1.4, markersize=4, **_rule_look(index))
-    lows, highs = [each.low for each in found], [each.high for each in found]
-    axes.fill_between(along, lows, highs, color=COLOURS[index], alpha=BAND_ALPHA, linewidth=0)
+def _draw_starts(axes: Axes, comparison: RuleComparison, rule: str, task: str) -> None:
+    starts, dts = [each for kind in START_KINDS for each in comparison.begun(kind, task)], comparison.dts[task]
+    grid: Array = np.full((len(starts), len(dts)), np.nan)
+    for row, start in enumerate(starts):
+        for score, dt in zip(comparison.scores(rule, start)[0], comparison.targets(start), strict=True):
+            column = dts.index(dt)
+            grid[row, column] = score
+            color = "black" if 0.1 < score < 1.1 else "white"
+            axes.text(column, row, f"{score:.2f}", ha="center", va="center", fontsize=6, color=color)
+    axes.imshow(grid, aspect="auto", cmap="RdYlBu", norm=Normalize(0.0, 1.2))
+    axes.set_xticks(range(len(dts)), [f"{float(dt) * 1e3:g}" for dt in dts])
+    axes.set_yticks(range(len(starts)), [f"{each.kind} {float(each.values.dt) * 1e3:g}" for each in starts])
+    axes.grid(visible=False)
 
 
 def _algorithm_note(spec: AlgorithmSpec) -> str:
     return f"{spec.algorithm.upper()}, closed form."
 
 
-def _rule_look(index: int) -> dict[str, Any]:
-    return {"color": COLOURS[index], "linestyle": DASHES[index % len(DASHES)], "marker": MARKERS[index]}
-
-
 FIGURES: Mapping[str, Callable[[Evidence], Figure]] = {
     "tuned-horizons": draw_tuned_horizons,
-    "search": lambda evidence: draw_scores(evidence.search, list(chosen_candidates(evidence.search))),
+    "search": lambda evidence: draw_scores(evidence.search, list(evidence.predictions)),
     "trial": lambda evidence: draw_scores(evidence.trial.comparison, evidence.trial.candidates),
 }

@@ -30,6 +30,7 @@ from cycletime.training.atomic_files import write_whole
 
 _HORIZON_NAMES = {"discount": "discount", "trace_decay": "trace"}
 _MEASURE_NAMES = {"average": "average", "worst": "worst cycle time"}
+_OVER = ("", ", over tasks")
 
 
 def best_horizons_table(evidence: Evidence) -> str:
@@ -56,9 +57,13 @@ def measures_table(comparison: RuleComparison, rules: Iterable[str]) -> str:
     """Average and worst cycle time of rules, from tuned and untuned values."""
     columns = list(product(START_KINDS, MEASURES))
     header = ("rule", *(f"{kind}, {_MEASURE_NAMES[measure]}" for kind, measure in columns))
-    rows = [
-        (f"`{rule}`", *(_interval_text(comparison.interval(rule, *column)) for column in columns)) for rule in rules
-    ]
+    rows = []
+    for rule in rules:
+        tasks = (comparison.over_tasks(rule, *column) for column in columns)
+        numbers = (_interval_text(comparison.interval(rule, *column)) for column in columns)
+        if len(comparison.dts) > 2:  # two tasks have an interval as wide as the scale
+            numbers = (f"{text}; [{each.low:.2f}, {each.high:.2f}]" for text, each in zip(numbers, tasks, strict=True))
+        rows.append((f"`{rule}`", *numbers))
     return _markdown(header, rows)
 
 
@@ -94,11 +99,14 @@ def updates_table(comparison: RuleComparison) -> str:
 def verdicts_table(trial: JudgedTrial) -> str:
     """The verdict on each candidate, and the differences that it rests on."""
     references = trial.comparison.spec.references
-    header = ("candidate", "verdict", *(f"more than `{other}`" for other in references))
-    rows = [
-        (f"`{name}`", f"**{trial.verdict(name)}**", *(str(trial.more(name, other)) for other in references))
-        for name in trial.candidates
-    ]
+    header = ("candidate", "verdict", *(f"more than `{other}`{over}" for other in references for over in _OVER))
+    rows = []
+    for name in trial.candidates:
+        numbers = (
+            (trial.more(name, other), trial.comparison.over_tasks(name, "tuned", "average", other))
+            for other in references
+        )
+        rows.append((f"`{name}`", f"**{trial.verdict(name)}**", *(str(each) for pair in numbers for each in pair)))
     return _markdown(header, rows)
 
 
@@ -175,8 +183,11 @@ IMAGES: Mapping[str, tuple[str, Callable[[Evidence], object]]] = {
         "Maps of discount horizons against the cycle time, one for each task",
         lambda evidence: evidence.tunings,
     ),
-    "search": ("Scores on Reacher and Double Pendulum against the cycle time", lambda evidence: evidence.search),
-    "trial": ("Scores on the four other tasks against the cycle time", lambda evidence: evidence.trial),
+    "search": (
+        "Scores on Reacher and Double Pendulum, by starting point and cycle time",
+        lambda evidence: evidence.search,
+    ),
+    "trial": ("Scores on the other tasks, by starting point and cycle time", lambda evidence: evidence.trial),
 }
 """By figure, what it is called for those who do not see it, and what must have been run."""
 

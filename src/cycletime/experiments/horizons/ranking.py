@@ -1,9 +1,11 @@
 """How rules compare: scores between doing nothing (0) and tuning at each cycle time (1), from several starting points.
 
-Of a rule and a kind of starting points, the *average* is over the cycle times, the starting points on a task and then
-the tasks; the *worst* has the lowest of the cycle times in place of their mean. Intervals are of a bootstrap that draws
-runs anew in every cell, those of the scale's upper end too; all rules have the same draws, so that differences between
-them have intervals as well.
+Of a rule and a kind of starting points, the *average* is over the other cycle times, the starting points on a task and
+then the tasks; the *worst* has the lowest of the cycle times in place of their mean. At its own cycle time a starting
+point would be compared with itself. A score counts as -1 at least and 2 at most: where tuning has gained little, single
+cells are far outside, and would be all that an average shows. Intervals over seeds are of a bootstrap that draws seeds
+anew, and with them the runs of all rules, cycle times and tasks, those of the scale's upper end too. Those over tasks
+are Student's t of the tasks' numbers: what another task would show.
 
 A cycle time counts where tuning there has learned something: else there is no scale. It has if its score is above that
 of doing nothing by a fifth at least of the most that it has gained on the task, with the lower end of its interval. A
@@ -17,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from math import inf, isfinite
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -27,10 +30,13 @@ from cycletime.errors import InputError
 from cycletime.experiments.horizons.candidates import AlgorithmSpec, PointKey, Rules, StartingPoint
 from cycletime.experiments.outcome import Outcome
 from cycletime.rules import Rule
+from cycletime.statistics import mean_and_interval
 from cycletime.statistics.resampling import resample_means
 
 CONFIDENCE = 0.95
 RESAMPLES = 4000
+LOWEST, HIGHEST = -1.0, 2.0
+"""What a normalised score counts as, at least and at most."""
 LEARNED_SHARE = 0.2
 """The least share of the most that tuning has gained on a task at which it has learned something."""
 MIN_CYCLE_TIMES = 3
@@ -88,11 +94,16 @@ class RuleComparison:
         return {name: rule for name, rule in self.rules.items() if isinstance(rule, Rule)}
 
     def scores(self, rule: str, start: StartingPoint) -> Array:
-        """[1 + resamples, cycle times that count] normalised scores of a rule from a starting point."""
-        scale, dts = self.scales[start.task], self.dts[start.task]
+        """[1 + resamples, `targets`] normalised scores of a rule from a starting point."""
+        scale, dts = self.scales[start.task], self.targets(start)
         ours = self._means(start.task, [start.point(dt, self.rules[rule]) for dt in dts])
         best = self._means(start.task, [scale.retuned[dt] for dt in dts])
-        return (ours - scale.nothing) / (best - scale.nothing)
+        scores: Array = np.clip((ours - scale.nothing) / (best - scale.nothing), LOWEST, HIGHEST)
+        return scores
+
+    def targets(self, start: StartingPoint) -> tuple[Duration, ...]:
+        """The cycle times that count, without the starting point's own."""
+        return tuple(dt for dt in self.dts[start.task] if dt != start.values.dt)
 
     @cached_property
     def dts(self) -> Mapping[str, tuple[Duration, ...]]:
@@ -139,6 +150,14 @@ class RuleComparison:
             drawn = drawn - self._drawn_of(less, kind, measure, task)
         return Interval.of(drawn, together=together)
 
+    def over_tasks(self, rule: str, kind: str, measure: Measure, less: str | None = None) -> Interval:
+        """The same with an interval over tasks."""
+        values = [self.interval(rule, kind, measure, less, task=task).value for task in self.dts]
+        found = mean_and_interval(values, confidence=CONFIDENCE)
+        return Interval(
+            found.value, -inf if found.low is None else found.low, inf if found.high is None else found.high
+        )
+
     def ranked(self, kind: str, measure: Measure) -> list[str]:
         return sorted(self.rules, key=lambda rule: -float(self._drawn_of(rule, kind, measure)[0]))
 
@@ -172,5 +191,8 @@ def _resampled_means(outcome: Outcome, spec: AlgorithmSpec) -> tuple[dict[PointK
     columns = {spec.place({**cell.values, "dt": cell.dt}): index for index, cell in enumerate(outcome.cells)}
     every = np.concatenate([cell.scores for cell in outcome.cells])
     worst = float(np.min(every[np.isfinite(every)]))  # which runs that went astray count as, as in a sweep
-    cells = [np.where(np.isfinite(cell.scores), cell.scores, worst) for cell in outcome.cells]
+    cells = [
+        {seed: score if isfinite(score) else worst for seed, score in cell.seed_scores.items()}
+        for cell in outcome.cells
+    ]
     return columns, resample_means(cells, RESAMPLES)

@@ -175,7 +175,7 @@ def _lowest_text(comparison: RuleComparison, rule: str, kind: str) -> str:
     found = (
         (float(score), start, dt)
         for start in comparison.begun(kind)
-        for score, dt in zip(comparison.scores(rule, start)[0], comparison.dts[start.task], strict=True)
+        for score, dt in zip(comparison.scores(rule, start)[0], comparison.targets(start), strict=True)
     )
     score, start, dt = min(found, key=lambda each: each[0])
     return f"{score:.2f} on {start.task} from {start.values.dt} to {dt}"

@@ -31,8 +31,10 @@ MEASURED_STUDIES: Mapping[str, Mapping[str, object]] = {
     "ppo-baseline": {},
     "ppo-dt-aware": {"batch": 2000},
     "ppo-pendulum": {},
+    "ppo-baseline-4ms": {},
+    "sac-pendulum-baseline": {},
 }
-"""By study, the labels of the cells that are measured; claims ask for no others."""
+"""By study, the labels of the cells that are measured."""
 _SEED = 0
 _DIGITS = 6
 

@@ -39,8 +39,6 @@ _DOWNSCALE = 2
 
 @dataclass(frozen=True)
 class Clip:
-    """A film to make."""
-
     name: str
     study: str
     labels: Mapping[str, object]

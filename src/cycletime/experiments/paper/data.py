@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import nan
+from math import isnan, nan
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.experiments.investigation import winners_name
-from cycletime.experiments.outcome import NotRunError, OutcomeCell, Results, read_outcomes
+from cycletime.experiments.judging import BySeed
+from cycletime.experiments.outcome import NotRunError, Outcome, OutcomeCell, Results, read_outcomes
+from cycletime.experiments.paper.experiments import PRESPECIFIED_SEEDS
 from cycletime.training.atomic_files import write_whole
 from cycletime.training.sealed_json import error_reason, parse_json
 
@@ -41,38 +40,37 @@ class Behaviour:
     episodes: int = BEHAVIOUR_EPISODES
     code: str = "unknown"
 
-    def of(self, rule: str, dt: str) -> NDArray[np.float64]:
-        return np.array(list(self.shares[rule, float(Duration(dt))].values()))
-
 
 @dataclass(frozen=True)
 class PaperResults(Results):
-    """The paper's results: outcomes, and what learned policies do."""
-
     behaviours: Mapping[str, Behaviour] = field(default_factory=dict)
 
-    def behaviour(self, name: str, rule: str, dt: str) -> NDArray[np.float64]:
+    def prespecified(self, name: str) -> Outcome:
+        """The outcome of a study whose number of seeds was fixed before it was run; refused while some are to come."""
+        outcome = self.outcome(name)
+        if (n := min(outcome.n)) < PRESPECIFIED_SEEDS:
+            raise NotRunError(f"{name} (under way, {n} of {PRESPECIFIED_SEEDS} seeds)")
+        return outcome
+
+    def behaviour(self, name: str, rule: str, dt: str) -> BySeed:
         try:
-            return self.behaviours[name].of(rule, dt)
+            return self.behaviours[name].shares[rule, float(Duration(dt))]
         except KeyError:
             raise NotRunError(f"the behaviour of {name}") from None
 
 
 def read_paper_results(folder: Path) -> PaperResults:
-    """All results in a folder."""
     outcomes, file = read_outcomes(folder), folder / BEHAVIOUR_FILE
     return PaperResults(outcomes, folder=folder, behaviours=read_behaviours(file) if file.exists() else {})
 
 
 def save_behaviours(behaviours: Mapping[str, Behaviour], path: Path) -> None:
-    """Write behaviours as JSON."""
     data = {name: _behaviour_as_json(behaviour) for name, behaviour in behaviours.items()}
     text = json.dumps({"format": BEHAVIOUR_FORMAT, "behaviours": data}, allow_nan=False) + "\n"
     write_whole(path, lambda unfinished: unfinished.write_text(text))
 
 
 def read_behaviours(path: Path) -> dict[str, Behaviour]:
-    """Read behaviours by study."""
     try:
         data = parse_json(path.read_bytes())
         if data["format"] != BEHAVIOUR_FORMAT:
@@ -88,9 +86,9 @@ def read_behaviours(path: Path) -> dict[str, Behaviour]:
         raise InputError(f"{path} cannot be read as behaviour of policies: {error_reason(error)}.") from error
 
 
-def final_or_zero(cell: OutcomeCell) -> NDArray[np.float64]:
-    """[runs] the final return; a run that diverged has learned nothing, and counts as one that failed."""
-    return np.nan_to_num(cell.final, nan=0.0)
+def final_or_zero(cell: OutcomeCell) -> BySeed:
+    """The final return of each run; one that diverged has learned nothing, and counts as one that failed."""
+    return {seed: 0.0 if isnan(end) else end for seed, end in cell.seed_finals.items()}
 
 
 @dataclass(frozen=True)
@@ -126,8 +124,6 @@ has 400."""
 
 @dataclass(frozen=True)
 class PPORuns:
-    """PPO's runs on a task."""
-
     data: PaperResults
     task: str
     names: Mapping[str, str]
@@ -159,14 +155,13 @@ class PPORuns:
         best = self.tuned(tuned_at).labels
         return self.data.outcome(self.names["grid"]).cell(dt=dt, batch=best["batch"], minibatch=best["minibatch"])
 
-    def behaviour(self, rule: str, dt: str) -> NDArray[np.float64]:
+    def behaviour(self, rule: str, dt: str) -> BySeed:
         return self.data.behaviour(self.names[rule], rule, dt)
 
 
 def reacher_runs(data: PaperResults) -> PPORuns:
-    """The paper's PPO on Reacher."""
     names = {"baseline": "ppo-baseline", "dt-aware": "ppo-dt-aware", "scaled": "ppo-scaled", "constant": "ppo-constant"}
-    return PPORuns(data, "reacher", {**names, **_grid_studies("ppo-grid")})
+    return PPORuns(data, "reacher", {**names, **_grid_studies("ppo-grid"), "further": "ppo-baseline-4ms"})
 
 
 def pendulum_runs(data: PaperResults) -> PPORuns:
@@ -181,7 +176,6 @@ def paper_pendulum_runs(data: PaperResults) -> PPORuns:
 
 
 def released_code_runs(data: PaperResults, task: str, *, learn_when: str, initial_weights: str) -> PPORuns:
-    """PPO with variants of the released code, at 4 and 8 ms."""
     variant = {"learn_when": learn_when, "initial_weights": initial_weights}
     names = dict.fromkeys(("baseline", "dt-aware"), "ppo-released-code")
     return PPORuns(data, task, names, ("4ms", "8ms"), variant)
@@ -196,7 +190,7 @@ def _behaviour_as_json(behaviour: Behaviour) -> dict[str, Any]:
         {
             "rule": rule,
             "dt": str(Duration(dt)),
-            "shares": {str(seed): None if np.isnan(share) else share for seed, share in shares.items()},
+            "shares": {str(seed): None if isnan(share) else share for seed, share in shares.items()},
         }
         for (rule, dt), shares in behaviour.shares.items()
     ]

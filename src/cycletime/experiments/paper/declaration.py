@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cycletime.experiments.investigation import Investigation
 from cycletime.experiments.judging import claims_as_json
-from cycletime.experiments.paper.all_claims import CLAIMS
+from cycletime.experiments.paper.claims import CLAIMS
 from cycletime.experiments.paper.data import (
     BEHAVIOUR_FILE,
     PaperResults,

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from cycletime.duration import Duration
-from cycletime.experiments.outcome import Outcome, OutcomeCell
+from cycletime.experiments.outcome import Outcome, OutcomeCell, mean_score
 from cycletime.experiments.paper.data import BASELINE_BATCH, PaperResults
 from cycletime.experiments.paper.experiments import load_study, sweep_of
 from cycletime.reports.figure import (
@@ -45,9 +45,19 @@ _DT_LOOKS = (("#0072B2", "o"), ("#56B4E9", "s"), ("#009E73", "D"), ("#E69F00", "
 _DT_LOOK_INDEX = {"4ms": 0, "8ms": 1, "16ms": 2, "32ms": 3, "64ms": 4, "10ms": 0, "40ms": 2, "120ms": 4}
 """By cycle time, which of the looks it has; those of the robot are in no figure with the others."""
 DT_LOOKS = {Duration(dt): _DT_LOOKS[index] for dt, index in _DT_LOOK_INDEX.items()}
-_RULE_COLOURS = {"dt-aware": 0, "baseline": 1, "tuned": 2, "scaled": 3, "constant": 4}
+_RULE_COLOURS = {
+    "dt-aware": 0,
+    "baseline": 1,
+    "tuned": 2,
+    "scaled": 3,
+    "constant": 4,
+    r"$\gamma_{\delta t, 1}$": 5,
+    r"$\gamma_{\delta t, 2}$": 2,
+}
+"""By the beginning of a rule's name; no two that a figure shows together have the same."""
 _BASELINE_BATCH_TIME_S = BASELINE_BATCH * 0.016
 """The batch time of the baseline at 16 ms, which dt-aware values from there keep."""
+_TUNED_AT = Duration("16ms")
 _PLACE_OF_ONE = 4.0
 """Where a discount of 1 stands: one place after the largest other, .99^(1/8), though it is infinitely far away."""
 _Place: TypeAlias = Callable[[OutcomeCell], float]
@@ -55,8 +65,6 @@ _Place: TypeAlias = Callable[[OutcomeCell], float]
 
 @dataclass(frozen=True, eq=False)
 class RuleRuns:
-    """The runs of a rule, of one study."""
-
     rule: str
     outcome: Outcome
     cells: tuple[OutcomeCell, ...]
@@ -125,8 +133,6 @@ class Select:
 
 @dataclass(frozen=True)
 class FigurePart:
-    """The source of a panel."""
-
     selected: tuple[Select, ...]
     title: str = ""
 
@@ -144,16 +150,12 @@ class FigurePart:
 
 @dataclass(frozen=True)
 class FigureKind:
-    """How a figure shows runs."""
-
     panels: Callable[[Sequence[FigurePanel]], Iterable[PanelSpec]]
     settings: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure of the paper, or of ours."""
-
     title: str
     parts: tuple[FigurePart, ...]
     kind: FigureKind
@@ -173,13 +175,15 @@ class PaperFigure:
     def describe(self, name: str, data: PaperResults) -> FigureSpec:
         panels = [part.panel(data) for part in self.parts]
         every = [runs for panel in panels for runs in panel.runs]
-        is_curves = self.kind.settings["kind"] == "curves"
+        is_curves, drawn = self.kind.settings["kind"] == "curves", tuple(self.kind.panels(panels))
+        marked = any(panel.x_mark is not None for panel in drawn)
         return FigureSpec(
             name=name,
             title=self.title,
-            panels=tuple(self.kind.panels(panels)),
+            panels=drawn,
             cells=_cells(every),
             caption=caption(panels),
+            print_caption=f"Vertical line: the batch time that is best at 16 ms. {caption(panels)}" if marked else "",
             command=f"cycletime experiment figures paper {name}",
             step_s=float(every[0].env_dt) if is_curves else None,
             pack=name if is_curves else "",
@@ -188,7 +192,6 @@ class PaperFigure:
 
 
 def batch_time_s(cell: OutcomeCell) -> float:
-    """How long it takes to collect a batch."""
     return round(float(cell.dt) * float(cell.values["batch"]), 9)
 
 
@@ -217,10 +220,11 @@ def split_by(kind: _Place, name: Callable[[float], str], panels: Sequence[Figure
 
 
 def _curve_panels(panels: Sequence[FigurePanel]) -> Iterable[PanelSpec]:
+    rules = _rules(panels)
     for panel in panels:
         lines = [
-            replace(_dt_line(runs, cell.dt, dash, panel), cells=(runs.name_of(cell),))
-            for runs, dash in zip(panel.runs, DASHES, strict=False)
+            replace(_dt_line(runs, cell.dt, rules), cells=(runs.name_of(cell),))
+            for runs in panel.runs
             for cell in sorted(runs.cells, key=lambda cell: cell.dt)
         ]
         yield PanelSpec(panel.title, tuple(lines))
@@ -228,6 +232,7 @@ def _curve_panels(panels: Sequence[FigurePanel]) -> Iterable[PanelSpec]:
 
 def _dt_panels(panels: Sequence[FigurePanel]) -> Iterable[PanelSpec]:
     """Against the cycle time, a line for each rule, and reference scores without learning."""
+    rules = _rules(panels)
     for panel in panels:
         dts = sorted({dt for runs in panel.runs for dt in runs.dts})
         lines = [
@@ -236,12 +241,17 @@ def _dt_panels(panels: Sequence[FigurePanel]) -> Iterable[PanelSpec]:
                 runs.names_at(dts, lambda cell: cell.dt),
                 DT_LOOKS[runs.start][0] if runs.start else _rule_colour(runs.rule, index),
                 DASHES[index],
-                MARKERS[index],
+                MARKERS[rules.index(runs.rule)],
             )
             for index, runs in enumerate(panel.runs)
         ]
         lines += reference_lines(panel.runs[0].cells[0].labels["task"], dts) if panel.runs else []
         yield PanelSpec(panel.title, tuple(lines), tuple(float(dt) * 1e3 for dt in dts))
+
+
+def _rules(panels: Sequence[FigurePanel]) -> list[str]:
+    """All rules of a figure, so that each looks the same in every panel, and no two look alike."""
+    return list(dict.fromkeys(runs.rule for panel in panels for runs in panel.runs))
 
 
 def _rule_colour(rule: str, index: int) -> str:
@@ -250,47 +260,60 @@ def _rule_colour(rule: str, index: int) -> str:
 
 
 def _batch_time_panels(panels: Sequence[FigurePanel]) -> Iterable[PanelSpec]:
-    """Against the batch time; beside points of the baseline, print has those of dt-aware values that follow from it."""
+    """Against the batch time, with a line at the one that is best at 16 ms.
+
+    Beside points of the baseline, print has those of dt-aware values that follow from it.
+    """
+    rules = _rules(panels)
     for panel in panels:
-        spec = _panel_by_dt(panel, batch_time_s)
+        spec = _panel_by_dt(panel, batch_time_s, rules)
         if any(runs.ring for runs in panel.runs):
             followed = replace(
                 panel.runs[0].where(lambda cell: batch_time_s(cell) == _BASELINE_BATCH_TIME_S),
                 rule=f"dt-aware from the baseline ({_BASELINE_BATCH_TIME_S:g} s)",
                 ring="solid",
             )
-            circled = _panel_by_dt(replace(panel, runs=(*panel.runs, followed)), batch_time_s).lines[len(spec.lines) :]
+            with_followed = replace(panel, runs=(*panel.runs, followed))
+            circled = _panel_by_dt(with_followed, batch_time_s, [*rules, followed.rule]).lines[len(spec.lines) :]
             spec = replace(spec, lines=(*spec.lines, *(replace(line, is_on_page=False) for line in circled)))
-        yield replace(spec, x_mark=_BASELINE_BATCH_TIME_S) if panel.runs else spec
+        yield replace(spec, x_mark=_tuned_batch_time_s(panel.runs[0])) if panel.runs else spec
+
+
+def _tuned_batch_time_s(runs: RuleRuns) -> float | None:
+    """The batch time that scores best at 16 ms, where values are tuned."""
+    tuned = {batch_time_s(cell): mean_score(cell) for cell in runs.where(lambda cell: cell.dt == _TUNED_AT).cells}
+    found = {place: estimate.value for place, estimate in tuned.items() if estimate is not None}
+    return max(found, key=found.__getitem__, default=None)
 
 
 def _discount_panels(panels: Sequence[FigurePanel]) -> Iterable[PanelSpec]:
     for panel in panels:
-        spec = _panel_by_dt(panel, discount_place)
+        spec = _panel_by_dt(panel, discount_place, _rules(panels))
         cells = [cell for runs in panel.runs for cell in runs.cells]
         discounts = {discount_place(cell): float(cell.values["discount"]) for cell in cells}
         yield replace(spec, names=tuple(discount_text(discounts[place]) for place in spec.places))
 
 
-def _panel_by_dt(panel: FigurePanel, place: _Place) -> PanelSpec:
+def _panel_by_dt(panel: FigurePanel, place: _Place, rules: Sequence[str]) -> PanelSpec:
     """Lines against something else than the cycle time, one for each cycle time of each rule."""
     places = sorted({place(cell) for runs in panel.runs for cell in runs.cells})
     lines = [
         replace(
-            _dt_line(runs, dt, dash, panel),
+            _dt_line(runs, dt, rules),
             cells=runs.where(lambda cell, dt=dt: cell.dt == dt).names_at(places, place),  # type: ignore[misc]
             ring=runs.ring,
         )
-        for runs, dash in zip(panel.runs, DASHES, strict=False)
+        for runs in panel.runs
         for dt in runs.dts
     ]
     return PanelSpec(panel.title, tuple(lines), tuple(places))
 
 
-def _dt_line(runs: RuleRuns, dt: Duration, dash: Any, panel: FigurePanel) -> LineSpec:  # noqa: ANN401
+def _dt_line(runs: RuleRuns, dt: Duration, rules: Sequence[str]) -> LineSpec:
     """The look of a rule's line at a cycle time, without cells."""
     colour, marker = DT_LOOKS[dt]
-    name = f"{dt_text(dt)}, {runs.rule}" if len(panel.runs) > 1 else dt_text(dt)
+    name = f"{dt_text(dt)}, {runs.rule}" if len(rules) > 1 else dt_text(dt)
+    dash = DASHES[rules.index(runs.rule) % len(DASHES)]
     return LineSpec(name, (), colour, dash, marker, colour_name=rf"$\delta t$ = {dt_text(dt)}", dash_name=runs.rule)
 
 

@@ -300,7 +300,6 @@ FORMATS = ("pdf", "svg", "png")
 
 
 def describe_figures(data: PaperResults, only: Sequence[str] = ()) -> list[FigureSpec]:
-    """Figures that there is data for, or some of them."""
     wanted = [known_name(TITLE, "figure", stem, FIGURES) for stem in only] or FIGURES
     lacking = missing_figures(data)
     return [FIGURES[stem].describe(stem, data) for stem in wanted if stem not in lacking]

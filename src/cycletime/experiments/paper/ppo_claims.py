@@ -1,4 +1,4 @@
-"""Claims 1 to 7 and 12, about PPO.
+"""Claims 1 to 7 and 12, about PPO; the paper's words are in quotation marks.
 
 Margins are those of `data.TASK_SCALES`: what the paper calls substantial, near zero or failing is held against them,
 and what it calls better or worse against zero. 'Score' is the paper's measure, the mean return over learning; 'final'
@@ -17,11 +17,11 @@ import numpy as np
 
 from cycletime.duration import Duration
 from cycletime.experiments.judging import (
+    BySeed,
     Claim,
     Condition,
     ConditionGroup,
     OtherSetting,
-    PerRun,
     above,
     below,
     difference,
@@ -44,29 +44,35 @@ EARLY = (0.0, 0.25)
 RunSource: TypeAlias = Callable[[PaperResults], PPORuns]
 Criterion: TypeAlias = Callable[[PPORuns], Sequence[Condition]]
 _TUNED_AT = "16ms"
-_AWAY_SHARE = 0.75
-"""A fingertip that ends farther away than this share of where it began was not led to the target."""
-_FALLEN_SHARE = 0.25
+_AWAY_SHARE = 0.5
+"""A fingertip that ends farther away than this share of where it began was not led half of the way to the target."""
+FALLEN_SHARE = 0.25
 """Of an episode's time: who stands less long has fallen."""
 
 
 def near_zero_at_4ms(runs: PPORuns) -> list[Condition]:
-    """Claim 1: the return."""
-    return [below("final return at 4ms", runs.scale.near_zero, mean_of(final_or_zero(runs.runs("baseline", "4ms"))))]
+    """Claim 1b: on Reacher with the further seeds that were prespecified for it."""
+    if "further" in runs.names:
+        runs.need("baseline", "further")
+    final = final_or_zero(runs.runs("baseline", "4ms"))
+    if "further" in runs.names:
+        further = runs.data.prespecified(runs.names["further"]).cell(rule="baseline", dt="4ms")
+        final = {**final, **final_or_zero(further)}
+    return within("final return at 4ms", runs.scale.near_zero, mean_of(final))
 
 
-def no_behaviour_at_4ms(runs: PPORuns) -> list[Condition]:
-    """Claims 1 and 12: what failing looks like on the task."""
+def ineffective_at_4ms(runs: PPORuns) -> list[Condition]:
+    """Claims 1a and 12: what failing looks like on the task."""
     seen = mean_of(runs.behaviour("baseline", "4ms"))
     if runs.task == "reacher":
         return [above("baseline at 4ms: final distance, as a share of the first", _AWAY_SHARE, seen)]
-    return [below("baseline at 4ms: time upright, as a share of the longest", _FALLEN_SHARE, seen)]
+    return [below("baseline at 4ms: time upright, as a share of the longest", FALLEN_SHARE, seen)]
 
 
 def worse_either_side(runs: PPORuns) -> list[Condition]:
     """Claim 2."""
-    final = {dt: runs.runs("baseline", dt).final for dt in ("4ms", "8ms", "16ms")}
-    early = {dt: runs.runs("baseline", dt).part(*EARLY) for dt in ("16ms", "32ms", "64ms")}
+    final = {dt: runs.runs("baseline", dt).seed_finals for dt in ("4ms", "8ms", "16ms")}
+    early = {dt: runs.runs("baseline", dt).seed_part(*EARLY) for dt in ("16ms", "32ms", "64ms")}
     return [
         *(above(f"final return, {b} minus {a}", 0.0, difference(final[b], final[a])) for a, b in pairwise(final)),
         *(above(f"early return, {a} minus {b}", 0.0, difference(early[a], early[b])) for a, b in pairwise(early)),
@@ -76,7 +82,7 @@ def worse_either_side(runs: PPORuns) -> list[Condition]:
 def tuned_is_better(runs: PPORuns) -> list[Condition]:
     """Claim 3: tuned values against the baseline, with fresh seeds."""
     runs.need("tuned", "baseline")
-    pairs = {dt: (runs.tuned(dt).scores, runs.runs("baseline", dt).scores) for dt in runs.dts}
+    pairs = {dt: (runs.tuned(dt).seed_scores, runs.runs("baseline", dt).seed_scores) for dt in runs.dts}
     return [
         above(f"score at {dt}, tuned minus baseline", runs.scale.margin, difference(*pair))
         for dt, pair in pairs.items()
@@ -91,15 +97,15 @@ def tuned_differs_across(runs: PPORuns) -> list[Condition]:
         above(
             f"score at {dt}, values tuned there minus those tuned at {other}",
             runs.scale.margin,
-            difference(runs.tuned(dt).scores, runs.grid(dt, other).scores),
+            difference(runs.tuned(dt).seed_scores, runs.grid(dt, other).seed_scores),
         )
         for dt, other in ((first, last), (last, first))
     ]
 
 
 def best_batch_time_carries(runs: PPORuns) -> list[Condition]:
-    """Claim 4: what is best at 16 ms is as good as any other batch time, at every cycle time."""
-    best = max(BATCHES, key=lambda batch: float(np.nanmean(_dt_aware_scores(runs, _TUNED_AT, batch))))
+    """Claim 4a: what is best at 16 ms is as good as any other batch time, at every cycle time."""
+    best = max(BATCHES, key=lambda batch: float(np.nanmean(runs.runs("dt-aware", _TUNED_AT, batch).scores)))
     return [
         above(
             f"score at {dt}, batch time {_batch_time(best)} (best at {_TUNED_AT}) minus {_batch_time(batch)}",
@@ -112,7 +118,7 @@ def best_batch_time_carries(runs: PPORuns) -> list[Condition]:
 
 
 def batch_times_line_up(runs: PPORuns) -> list[Condition]:
-    """Claim 4: at every batch time, each cycle time is near the mean of the others."""
+    """Claim 4b: at every batch time, each cycle time is near the mean of the others."""
     found = []
     for batch, dt in product(BATCHES, runs.dts):
         others = [_dt_aware_scores(runs, other, batch) for other in runs.dts if other != dt]
@@ -125,7 +131,7 @@ def dt_aware_beats_baseline(runs: PPORuns) -> list[Condition]:
     """Claim 5."""
     return [
         above(f"score at {dt}, dt-aware minus baseline", 0.0, difference(*pair))
-        for dt, pair in _scores_by_dt(runs).items()
+        for dt, pair in scores_by_dt(runs).items()
     ]
 
 
@@ -136,7 +142,7 @@ def scaling_hurts(runs: PPORuns) -> list[Condition]:
         above(
             f"score at {dt}, batch time {_batch_time(batch)}, dt-aware minus scaled",
             0.0,
-            difference(_dt_aware_scores(runs, dt, batch), runs.runs("scaled", dt, batch).scores),
+            difference(_dt_aware_scores(runs, dt, batch), runs.runs("scaled", dt, batch).seed_scores),
         )
         for dt in ("4ms", "8ms")
         for batch in BATCHES
@@ -151,7 +157,7 @@ def keeping_hurts(runs: PPORuns) -> list[Condition]:
             f"score at {dt}, mean over batch times, dt-aware minus constant",
             0.0,
             mean_difference(
-                [(_dt_aware_scores(runs, dt, batch), runs.runs("constant", dt, batch).scores) for batch in BATCHES]
+                [(_dt_aware_scores(runs, dt, batch), runs.runs("constant", dt, batch).seed_scores) for batch in BATCHES]
             ),
         )
         for dt in ("32ms", "64ms")
@@ -160,7 +166,7 @@ def keeping_hurts(runs: PPORuns) -> list[Condition]:
 
 def improves_on_average(runs: PPORuns) -> list[Condition]:
     """Claim 12: the paper says of no single cycle time that it improves."""
-    pairs = _scores_by_dt(runs)
+    pairs = scores_by_dt(runs)
     return [
         above(f"score, mean over {', '.join(pairs)}, dt-aware minus baseline", 0.0, mean_difference([*pairs.values()]))
     ]
@@ -170,7 +176,7 @@ def at_least_as_good(runs: PPORuns) -> list[Condition]:
     """Claim 12 and the headline: dt-aware is worse at no cycle time, by more than matters."""
     return [
         above(f"{runs.task} PPO: score at {dt}, dt-aware minus baseline", -runs.scale.margin, difference(*pair))
-        for dt, pair in _scores_by_dt(runs).items()
+        for dt, pair in scores_by_dt(runs).items()
     ]
 
 
@@ -190,20 +196,21 @@ def baseline_fails_at_4ms(runs: PPORuns) -> list[Condition]:
     ]
 
 
-def _dt_aware_scores(runs: PPORuns, dt: str, batch: int) -> PerRun:
-    return runs.runs("dt-aware", dt, batch).scores
+def _dt_aware_scores(runs: PPORuns, dt: str, batch: int) -> BySeed:
+    return runs.runs("dt-aware", dt, batch).seed_scores
 
 
-def _scores_by_dt(runs: PPORuns) -> dict[str, tuple[PerRun, PerRun]]:
+def scores_by_dt(runs: PPORuns) -> dict[str, tuple[BySeed, BySeed]]:
     """By cycle time, scores of dt-aware and of baseline values where they differ."""
     runs.need("dt-aware", "baseline")
     return {
-        dt: (runs.runs("dt-aware", dt).scores, runs.runs("baseline", dt).scores) for dt in runs.dts if dt != _TUNED_AT
+        dt: (runs.runs("dt-aware", dt).seed_scores, runs.runs("baseline", dt).seed_scores)
+        for dt in runs.dts
+        if dt != _TUNED_AT
     }
 
 
 def condition_groups(source: RunSource, *criteria: Criterion) -> tuple[ConditionGroup, ...]:
-    """Criteria, asked of some runs."""
     return tuple(partial(_apply_criterion, source, criterion) for criterion in criteria)
 
 
@@ -239,19 +246,32 @@ def _with_released_code(task: str, criterion: Criterion) -> tuple[OtherSetting, 
 
 _PENDULUM_CRITERIA = (
     *(improves_on_average, at_least_as_good, never_fails),
-    *(baseline_fails_at_4ms, no_behaviour_at_4ms),
+    *(baseline_fails_at_4ms, ineffective_at_4ms),
 )
 PPO_CLAIMS = (
     Claim(
-        "1",
-        "Baseline PPO on Reacher fails at 4 ms: return near zero, no goal-directed behaviour.",
-        "The final return is below 2 (a tenth of a perfect policy's), and the learned policies leave the fingertip at "
-        "more than 75 % of its first distance from the target.",
-        "A final return above 2, or a distance below 75 %.",
+        "1a",
+        "Baseline PPO on Reacher fails to learn at 4 ms: what it learns is not 'an effective goal-oriented behavior'.",
+        "The final return is below 5 (a quarter of a perfect policy's, the bound of failing everywhere), and the "
+        "learned policies leave the fingertip at more than half of its first distance from the target.",
+        "A final return above 5, or a distance below a half.",
         "ppo-baseline",
-        condition_groups(reacher_runs, near_zero_at_4ms, no_behaviour_at_4ms),
+        condition_groups(reacher_runs, baseline_fails_at_4ms, ineffective_at_4ms),
         elsewhere=(
-            _on_pendulum(near_zero_at_4ms, no_behaviour_at_4ms, source=paper_pendulum_runs),
+            _on_pendulum(baseline_fails_at_4ms, ineffective_at_4ms, source=paper_pendulum_runs),
+            *_with_released_code("reacher", baseline_fails_at_4ms),
+        ),
+    ),
+    Claim(
+        "1b",
+        "Baseline PPO on Reacher has a 'near zero return' at 4 ms.",
+        "With 300 seeds (the first 100, and 200 further ones that were prespecified when these had left it open) the "
+        "final return is within 2 (a tenth of a perfect policy's) of zero.",
+        "A final return above 2 or below -2.",
+        "ppo-baseline",
+        condition_groups(reacher_runs, near_zero_at_4ms),
+        elsewhere=(
+            _on_pendulum(near_zero_at_4ms, source=paper_pendulum_runs),
             *_with_released_code("reacher", near_zero_at_4ms),
         ),
     ),
@@ -278,14 +298,22 @@ PPO_CLAIMS = (
         elsewhere=(_on_pendulum(tuned_is_better, tuned_differs_across),),
     ),
     Claim(
-        "4",
-        "With dt-aware hyper-parameters, curves of performance against batch time line up across cycle times.",
-        "At every cycle time the batch time that is best at 16 ms scores at most 1 below each other batch time; and at "
-        "every batch time each cycle time scores within 2 of the mean of the others.",
-        "A loss above 1, or a distance above 2.",
+        "4a",
+        "With dt-aware hyper-parameters a batch time that is best at one cycle time 'performs the best' at others.",
+        "At every cycle time the batch time that is best at 16 ms scores at most 1 below each other batch time.",
+        "A loss above 1.",
         "ppo-batch-time",
-        condition_groups(reacher_runs, best_batch_time_carries, batch_times_line_up),
-        elsewhere=(_on_pendulum(best_batch_time_carries, batch_times_line_up),),
+        condition_groups(reacher_runs, best_batch_time_carries),
+        elsewhere=(_on_pendulum(best_batch_time_carries),),
+    ),
+    Claim(
+        "4b",
+        "With dt-aware hyper-parameters curves of performance against batch time 'aligned with each other well'.",
+        "At every batch time each cycle time scores within 2 of the mean of the others.",
+        "A distance above 2.",
+        "ppo-batch-time",
+        condition_groups(reacher_runs, batch_times_line_up),
+        elsewhere=(_on_pendulum(batch_times_line_up),),
     ),
     Claim(
         "5",

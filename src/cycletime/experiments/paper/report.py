@@ -7,17 +7,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
+from statistics import fmean
 from textwrap import fill
-
-import numpy as np
-from numpy.typing import NDArray
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.experiments.investigation import scale_label
 from cycletime.experiments.judging import Claim, JudgedClaim, Verdict, claims_as_json, judge
-from cycletime.experiments.outcome import NotRunError, Outcome
-from cycletime.experiments.paper.all_claims import CLAIMS
+from cycletime.experiments.outcome import NotRunError, Outcome, OutcomeCell
+from cycletime.experiments.paper.claims import CHANGES, CLAIMS
 from cycletime.experiments.paper.clips import CAPTIONS_FILE
 from cycletime.experiments.paper.data import (
     BASELINE_BATCH,
@@ -66,14 +64,16 @@ def claim_text(claim: Claim, data: PaperResults) -> str:
 
 
 def claim_sentences(claim: Claim, found: JudgedClaim) -> list[str]:
-    """A claim's statement, and then what decides its verdict."""
     sentences = [claim.statement]
     if found.missing:
         sentences.append(f"Not run: {', '.join(found.missing)}.")
     if found.decisive is not None:
         sentences.append(f"{found.decisive}.")
     if found.with_plain_mean not in (None, found.verdict):
-        sentences.append(f"By the plain mean over episodes: {found.with_plain_mean}.")
+        sentences.append(
+            "Scores are means over 100 bins of learning, which is our reading of 'over the entire learning period'; by "
+            f"the plain mean over episodes: {found.with_plain_mean}."
+        )
     return sentences
 
 
@@ -111,7 +111,6 @@ def write_report(data: PaperResults, folder: Path) -> list[Path]:
 
 
 def write_page(data: PaperResults, file: Path) -> None:
-    """Write the HTML page alone, into a folder that is there."""
     _write_text(file, render(paper_page(data)))
 
 
@@ -127,6 +126,7 @@ def index_markdown(
     lines = ["# What came of the paper's experiments", "", "Made by `cycletime experiment report paper`."]
     lines += ["", "## Claims", ""]
     lines += TextTable(("", "verdict", "claim", "what it hangs on"), claims).markdown()
+    lines += ["", f"## {_CHANGES_TITLE}", "", *changes_table(data).markdown()]
     for name, table in tables.items():
         lines += ["", f"## Table {name}", "", table.as_text().strip()]
     lines += ["", "## Figures"]
@@ -139,6 +139,15 @@ def index_markdown(
     command = PROVENANCE_COLUMNS.index("command")
     rows = [[*row[:command], f"`{row[command]}`", *row[command + 1 :]] for row in rows]
     return "\n".join([*lines, *TextTable(PROVENANCE_COLUMNS, rows).markdown()]) + "\n"
+
+
+_CHANGES_TITLE = "Criteria that were changed after their data were seen"
+
+
+def changes_table(data: PaperResults) -> TextTable:
+    now = {claim.number: judge(data, claim) for claim in CLAIMS}
+    rows = [(each.number, each.before, now[each.number].verdict, each.why) for each in CHANGES]
+    return TextTable(("claim", "before", "now", "why"), rows)
 
 
 PROVENANCE_COLUMNS = ("study", "runs", "data", "scale", "command", "code", "computed on", "wall time")
@@ -198,7 +207,7 @@ def summary_sentences(data: PaperResults, judged: dict[str, JudgedClaim]) -> Ite
 def _rule_worth(runs: PPORuns, task: str) -> str:
     """Where values that the rule carries from 16 ms are better than the same values kept, and what a return means."""
     others = [dt for dt in DTS if dt != _TUNED_AT]
-    better = _gains({dt: [runs.runs(rule, dt).scores for rule in ("dt-aware", "baseline")] for dt in others})
+    better = _gains({dt: [runs.runs(rule, dt) for rule in ("dt-aware", "baseline")] for dt in others})
     known = [f"{each.name} gets {rough_number(each.mean)}" for each in references(runs.task, _TUNED_AT)]
     scale = f" (For scale, at 16 ms: {join_words(known)}.)" if known else ""
     if not better:
@@ -225,17 +234,18 @@ def _tuned_gamma_sentences(data: PaperResults) -> Iterator[str]:
 
 def _gamma_gain(data: PaperResults, kept: str, carried: str, task: str) -> str:
     """Where a tuned gamma that is scaled beats .99; '' where it does at no cycle time."""
-    cells = {dt: (data.outcome(carried).cell(rule="tuned-scaled", dt=dt), data.outcome(kept).cell(dt=dt)) for dt in DTS}
-    better = _gains({dt: [cell.scores for cell in pair] for dt, pair in cells.items()})
+    better = _gains(
+        {dt: (data.outcome(carried).cell(rule="tuned-scaled", dt=dt), data.outcome(kept).cell(dt=dt)) for dt in DTS}
+    )
     if not better:
         return ""
     where = "all five cycle times" if len(better) == len(DTS) else join_words([dt_text(Duration(dt)) for dt in better])
     return f"{where} on {task}, by {rough_number(min(better.values()))} to {rough_number(max(better.values()))}"
 
 
-def _gains(pairs: Mapping[str, Sequence[NDArray[np.float64]]]) -> dict[str, float]:
+def _gains(pairs: Mapping[str, Sequence[OutcomeCell]]) -> dict[str, float]:
     """By cycle time, how much better the first of two sets of runs is, where it is better."""
-    gains = {dt: compare(*scores, failed="exclude") for dt, scores in pairs.items()}
+    gains = {dt: compare(*(cell.seed_scores for cell in pair), failed="exclude") for dt, pair in pairs.items()}
     return {dt: each.difference.value for dt, each in gains.items() if each.verdict == "better"}
 
 
@@ -243,7 +253,7 @@ def _robot_sentence(data: PaperResults) -> str:
     outcome = data.outcomes["ppo-robot"]
     places = (("dt-aware", "10ms"), ("baseline", "10ms"), ("baseline", "40ms"))
     aware, kept, start = (outcome.cell(rule=rule, dt=dt) for rule, dt in places)
-    ends = [f"{final_or_zero(cell).mean():,.3g}" for cell in (start, kept, aware)]
+    ends = [f"{fmean(final_or_zero(cell).values()):,.3g}" for cell in (start, kept, aware)]
     return (
         f"On a simulated robot PPO's values for 40 ms end at a return of {ends[0]} there, at {ends[1]} when they are "
         f"kept at 10 ms, and at {ends[2]} when the rule carries them (n = {len(aware.seeds)})."
@@ -268,6 +278,7 @@ def paper_page(data: PaperResults) -> Page:
         figures.add(figure)
     parts = [
         Section("claims", "What the paper claims", _claims_html(judged)),
+        Section("changes", _CHANGES_TITLE, html_table(changes_table(data))),
         Section("films", "What was learned", films_html(films) if films else ""),
         Section("figures", "Figures", _figures_html(data, figures)),
         Section("values", "Which values were compared", _values_html(data)),

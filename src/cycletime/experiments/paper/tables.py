@@ -23,8 +23,6 @@ _MAX_LISTED = 6
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """A table of the paper's appendix."""
-
     title: str
     sweep: str
     short: Mapping[str, str]
@@ -51,8 +49,6 @@ PUBLISHED_TABLES = {
 
 @dataclass(frozen=True)
 class TunedRow:
-    """The tuned values of a cycle time."""
-
     dt: Duration
     paper: tuple[float, ...]
     """The values that the paper found best, as it prints them."""
@@ -72,8 +68,6 @@ class TunedRow:
 
 @dataclass(frozen=True)
 class TunedTable:
-    """A table of tuned values."""
-
     name: str
     published: PublishedTable
     rows: tuple[TunedRow, ...]
@@ -146,7 +140,6 @@ class TunedTable:
 
 
 def tuned_table(data: PaperResults, name: str) -> TunedTable:
-    """A table of tuned values, 'ppo-tuned' or 'sac-tuned'."""
     published = PUBLISHED_TABLES[known_name(TITLE, "table", name, PUBLISHED_TABLES)]
     sweep = data.outcome(published.sweep)
     fresh = data.outcomes.get(winners_name(published.sweep))
@@ -181,7 +174,7 @@ def _cell_values(cell: OutcomeCell, names: Sequence[str]) -> tuple[float, ...]:
 def _difference(ours: OutcomeCell, papers: OutcomeCell) -> Estimate | None:
     if mean_score(ours) is None or mean_score(papers) is None:
         return None
-    return compare(ours.scores, papers.scores, failed="exclude").difference
+    return compare(ours.seed_scores, papers.seed_scores, failed="exclude").difference
 
 
 def _values_text(values: Sequence[float]) -> str:

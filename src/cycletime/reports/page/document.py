@@ -43,8 +43,6 @@ _CONTENT_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'un
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page."""
-
     anchor: str
     """Also its name in the bar at the top."""
     title: str
@@ -54,8 +52,6 @@ class Section:
 
 @dataclass(frozen=True)
 class Film:
-    """A short film of what was learned."""
-
     title: str
     caption: str
     content: bytes
@@ -64,8 +60,6 @@ class Film:
 
 @dataclass(frozen=True)
 class Page:
-    """The content of a page."""
-
     title: str
     about: str
     answer: tuple[str, ...]
@@ -114,7 +108,6 @@ JavaScript, which is switched off here; words and tables are complete without it
 
 
 def asset(name: str) -> str:
-    """A script or a style that comes with the package."""
     return (files(__package__) / "assets" / name).read_text(encoding="utf-8")
 
 
@@ -130,7 +123,6 @@ def figure_html(figure: FigureSpec) -> str:
 
 
 def films_html(films: Sequence[Film]) -> str:
-    """The placeholders of all films."""
     figures = "".join(
         f'<figure class="film"><img alt="{escape(film.title)}" data-film="{index}" width="250" height="250">'
         f"<figcaption><strong>{escape(film.title)}</strong><br>{escape(film.caption)}</figcaption></figure>"

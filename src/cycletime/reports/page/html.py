@@ -20,12 +20,10 @@ _VERDICT_AT_END = re.compile(rf" ({'|'.join(_VERDICT_CLASSES)}|same runs)$")
 
 
 def paragraphs(sentences: Iterable[str]) -> str:
-    """A paragraph for each sentence."""
     return "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
 
 
 def bullet_list(sentences: Sequence[str]) -> str:
-    """A list; empty text without sentences."""
     return f"<ul>{''.join(f'<li>{escape(each)}</li>' for each in sentences)}</ul>" if sentences else ""
 
 
@@ -44,7 +42,6 @@ def html_table(table: TextTable) -> str:
 
 
 def details(title: str, content: str) -> str:
-    """A section that opens by a click."""
     return f"<details><summary>{escape(title)}</summary>{content}</details>"
 
 
@@ -54,7 +51,6 @@ def code_block(text: str) -> str:
 
 
 def verdict_badge(text: str) -> str:
-    """A verdict in its colour."""
     return f'<span class="verdict {_VERDICT_CLASSES.get(text, "none")}">{escape(text)}</span>'
 
 

@@ -18,7 +18,6 @@ from cycletime.studies.spec_file import study_table
 
 
 def study_page(report: Report) -> Page:
-    """The page of a study, finished or not."""
     data = FigureData()
     stems, drawn = report.stems(), report.drawn()
     for index in sorted(drawn):

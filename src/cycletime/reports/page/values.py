@@ -21,8 +21,6 @@ _NO_BREAK = "\u00a0"
 
 @dataclass(frozen=True)
 class UsedValues:
-    """The values of a rule at a cycle time."""
-
     rule: str
     dt: Duration
     values: Mapping[str, Any]

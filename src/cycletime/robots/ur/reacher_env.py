@@ -25,7 +25,7 @@ from cycletime.errors import InputError, RunError, quote
 from cycletime.robots.clock import MonotonicClock, RobotClock, Ticker
 from cycletime.robots.real_time_env import Provenance
 from cycletime.robots.ur.driver.link import DriverLink
-from cycletime.robots.ur.motion_check import STANDSTILL_CAUSES, MotionCheck, check_pace
+from cycletime.robots.ur.freshness import STANDSTILL_CAUSES, Freshness, check_pace
 from cycletime.robots.ur.types import (
     CONNECTION_TIMEOUT_S,
     ArmState,
@@ -51,8 +51,8 @@ _RESET_TIMEOUT_S = 8.0
 """The controller's time that a stop, or the move to the first pose, may take."""
 _UNLOCK_TIMEOUT_S = 30.0
 """The controller's time in which a stop may be ended between episodes."""
-_NEXT_PACKAGE_PERIODS = 1.5
-"""Periods within which the next package comes, where none is lost."""
+UNSEEN = "UNSEEN"
+"""The safety mode of an arm that shows nothing that is believed."""
 LINE_S = 0.008
 """How long a speed command works by itself; it is sent again with every package."""
 STOP = StopJ(2.0)
@@ -151,6 +151,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         self._received_s = 0.0
         self._is_paced = False
         self._driver = link if isinstance(link, DriverLink) else None
+        self._freshness = Freshness()  # where there is no driver, which has its own
         self._clock: MonotonicClock = (
             self._driver.clock
             if self._driver
@@ -185,10 +186,6 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         self._target = draw_target(self.np_random)
         self._excursion = Excursion()
         self._state = self._receive()
-        self._motion_check = MotionCheck(
-            self._driver.holds_s if self._driver else _NEXT_PACKAGE_PERIODS * self._link.period_s
-        )
-        self._motion_check.see(self._state, None)
         self._ticker, self._env_steps, self._new_packages = Ticker(self._env_dt, self._clock), 0, 1
         self._before = self._state
         fresh = self._observe(self._away())
@@ -206,7 +203,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
             raise ResetNeeded("Call reset() before step().")
         numbers = read_action(action, 2)
         self._command = self._commanded(numbers)
-        self._link.send(self._command)
+        self._send(self._command)
         self._actions.append(tuple(min(max(number, -1.0), 1.0) for number in numbers))
 
     def receive(self, env_steps: int = 1) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -214,15 +211,17 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         if self._env_steps is None:
             raise ResetNeeded("Call reset() before step().")
         self._take_newest_package()
+        unseen = self._is_out_of_sight()
         paid_steps = min(env_steps, self._limit_steps - self._env_steps)  # for 4 s, also where the last step was late
         self._env_steps += env_steps
         away = self._away()
         self._seen = self._observe(away)
-        paid = paid_steps * float(ur5.reward(away, self._env_dt))
-        truncated = self._is_stopped() or self._is_out_of_sight() or self._env_steps >= self._limit_steps
+        paid = 0.0 if unseen else paid_steps * float(ur5.reward(away, self._env_dt))
+        truncated = self._is_stopped() or unseen or self._env_steps >= self._limit_steps
         if truncated:
             self._let_stand()
-        return self._seen, paid, False, truncated, self._info(env_steps - 1)
+        info = self._info(env_steps - 1)
+        return self._seen, paid, False, truncated, info | ({"safety_mode": UNSEEN} if unseen else {})
 
     def close(self) -> None:
         """End the connection; a link that drives the arm stops it then."""
@@ -237,33 +236,25 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
     def _pass_package(self) -> None:
         """Wait for the next package, and send the command again."""
         self._state = self._receive()
-        self._check_motion(self._command)
         self._new_packages += 1
         if self._command is not None and not self._is_stopped():
-            self._link.send(self._command)
+            self._send(self._command)
 
     def _take_newest_package(self) -> None:
         """Behind a driver, take the newest package that has come; without one, it was waited for already."""
         if self._driver is not None:
             before = self._driver.received
-            with suppress(
-                StateTimeoutError
-            ):  # since the last look; a controller that is silent for long ends the driver
+            with suppress(StateTimeoutError):  # a controller that is silent for long ends the driver
                 self._state = self._receive(0.0)
-                passed_on = self._driver.received.overridden == before.overridden
-                self._check_motion(self._command if passed_on else None)
             self._new_packages += self._driver.received.packages - before.packages
 
-    def _check_motion(self, command: Command | None) -> None:
-        try:
-            self._motion_check.see(self._state, command)
-        except RunError:
-            self._let_stand()  # also an arm that begins to obey now
-            raise
+    def _send(self, command: Command) -> None:
+        self._link.send(command)
+        self._freshness.sent(command)
 
     def _let_stand(self) -> None:
         self._command = self._env_steps = None
-        self._link.send(STOP)
+        self._send(STOP)
 
     def _move_to_start(self) -> None:
         self._state = self._receive()
@@ -283,11 +274,11 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         return False
 
     def _tried_to_move_to_start(self) -> bool:
-        self._link.send(STOP)
+        self._send(STOP)
         self._wait("at a stand", lambda state: state.stands or self._is_stopped(), _RESET_TIMEOUT_S)
         if self._is_stopped():
             return False
-        self._link.send(MOVE_TO_START)
+        self._send(MOVE_TO_START)
         moved_s = self._state.time_s + MOVE_TO_START.time_s
         self._wait(
             "in its first pose",
@@ -300,9 +291,9 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         return not self._state.safety_mode.allows_motion
 
     def _is_out_of_sight(self) -> bool:
-        """Whether the newest state is so old that a driver has stopped the arm: there is nothing to learn from that."""
+        """Whether the newest state is so old that a driver has stopped the arm: the episode ended with that state."""
         driver = self._driver
-        return driver is not None and self._clock.now_s() - driver.received.received_s > self.holds_s
+        return driver is not None and self._clock.now_s() - driver.received.received_s > driver.sight_s
 
     def _wait(self, what: str, reached: Callable[[ArmState], bool], most_s: float) -> None:
         begin_s = self._state.time_s
@@ -317,6 +308,8 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
 
     def _receive(self, timeout_s: float = CONNECTION_TIMEOUT_S) -> ArmState:
         state = self._link.receive(timeout_s)
+        if self._driver is None:
+            self._believe(state)
         self._received_s = state.time_s
         safety = state.safety_mode
         if state.robot_mode is not RobotMode.RUNNING or not (safety.allows_motion or safety.may_pass):
@@ -326,6 +319,15 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
                 "look at it, and bring it back to RUNNING and NORMAL by hand."
             )
         return state
+
+    def _believe(self, state: ArmState) -> None:
+        """Without a driver, time is the controller's; a state that is no news ends the run, and the arm stands."""
+        try:
+            if why := self._freshness.check(state.time_s, state):
+                raise RunError(why)
+        except RunError:
+            self._let_stand()
+            raise
 
     def _away(self) -> tuple[float, ...]:
         return tuple((ur5.tip(self._state.q)[TARGET_AXES] - self._target).tolist())

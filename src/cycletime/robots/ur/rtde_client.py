@@ -136,13 +136,16 @@ class RtdeClient:
     def begin(cls, connection: Connection, timeout_s: float, inputs: tuple[str, ...] = ()) -> RtdeClient:
         """Negotiate and start; `inputs` are what will be written, if anything."""
         states = cls(connection, timeout_s)
-        protocol = states._agree_on_protocol()
+        if not rtde.read_accepted(states._ask(rtde.protocol_version_request(), FrameType.PROTOCOL_VERSION)):
+            raise LinkError(
+                f"The controller does not speak version {rtde.PROTOCOL_VERSION} of RTDE: update its software."
+            )
         version = rtde.read_controller_version(
             states._ask(rtde.encode_frame(FrameType.CONTROLLER_VERSION), FrameType.CONTROLLER_VERSION)
         )
         frequency_hz = _MAX_RATE_HZ["e-Series" if version.major >= 5 else "CB"]
         states.version, states.period_s = str(version), 1 / frequency_hz
-        states._recipe = states._agree_on_recipe(protocol, frequency_hz, version)
+        states._recipe = states._agree_on_recipe(frequency_hz, version)
         if inputs:
             states._inputs = states._agree_on_inputs(inputs)
         if not rtde.read_accepted(states._ask(rtde.encode_frame(FrameType.START), FrameType.START)):
@@ -163,21 +166,12 @@ class RtdeClient:
 
     def _is_ours(self, frame: Frame) -> bool:
         """Whether it is a package of our recipe, and no text of the log."""
-        number = self._recipe.id
-        return frame.kind == FrameType.DATA and (number is None or frame.payload[:1] == bytes([number]))
+        return frame.kind == FrameType.DATA and frame.payload[:1] == bytes([self._recipe.id])
 
-    def _agree_on_protocol(self) -> int:
-        for version in (2, 1):
-            reply = self._ask(rtde.protocol_version_request(version), FrameType.PROTOCOL_VERSION)
-            if rtde.read_accepted(reply):
-                return version
-        raise LinkError("The controller accepts neither version 2 nor 1 of RTDE.")
-
-    def _agree_on_recipe(self, protocol: int, frequency_hz: float, version: ControllerVersion) -> Recipe:
+    def _agree_on_recipe(self, frequency_hz: float, version: ControllerVersion) -> Recipe:
         for names in (_REQUIRED_OUTPUTS + _OPTIONAL_OUTPUTS, _REQUIRED_OUTPUTS):
-            request = rtde.output_recipe_request(names, frequency_hz, protocol)
-            reply = self._ask(request, FrameType.OUTPUT_RECIPE)
-            recipe = rtde.read_recipe_reply(reply, names, numbered=protocol > 1)
+            reply = self._ask(rtde.output_recipe_request(names, frequency_hz), FrameType.OUTPUT_RECIPE)
+            recipe = rtde.read_recipe_reply(reply, names)
             missing = recipe.refused(NOT_FOUND)
             if not missing:
                 return recipe

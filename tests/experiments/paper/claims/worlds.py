@@ -55,7 +55,7 @@ def _ppo(labels: Labels) -> Performance:
 def _sac(labels: Labels) -> Performance:
     rule, dt, discount = labels["rule"], labels["dt"], labels["discount"]
     if labels["task"] == "double-pendulum":
-        baseline = 3000.0 if dt in SHORT else 6000.0
+        baseline = {"4ms": 1500.0, "8ms": 3000.0}.get(dt, 5500.0)
         return {"baseline": baseline, "tuned": 6200.0, "tuned-scaled": 6300.0}[rule]
     if labels["study"].startswith("sac-gamma-sweep"):
         away = int(np.argmin(np.abs(np.array(GAMMAS) - discount))) - BEST_GAMMA[dt]
@@ -70,10 +70,14 @@ def _sac(labels: Labels) -> Performance:
 
 def _on_robot(labels: Labels) -> float:
     if labels["algorithm"] == "ppo":
-        loses = labels["study"] == "ppo-robot" and (labels["rule"], labels["dt"]) == ("baseline", "10ms")
+        loses = (
+            labels["study"].startswith("ppo-robot")
+            and "2000" not in labels["study"]
+            and (labels["rule"], labels["dt"]) == ("baseline", "10ms")
+        )
         return 100.0 if loses else 250.0
     if labels["dt"] == "40ms":
-        return 270.0 if labels["discount"] < 0.8 else 290.0
+        return 270.0 if labels["discount"] < 0.8 or labels["discount"] > 0.98 else 290.0
     return {0.99: 200.0, 0.922745: 240.0, 0.785678: 290.0}[labels["discount"]]
 
 
@@ -92,7 +96,7 @@ def behaviours(
     shares = np.linspace(-spread, spread, seeds)
     return {
         study: Behaviour({("baseline", 0.004): dict(enumerate((mean + shares).tolist()))})
-        for study, mean in (("ppo-baseline", away), ("ppo-pendulum", upright))
+        for study, mean in (("ppo-baseline", away), ("ppo-pendulum", upright), ("sac-pendulum-baseline", upright))
     }
 
 

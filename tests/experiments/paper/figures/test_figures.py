@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from cycletime.errors import InputError
 from cycletime.experiments.paper.data import PaperResults
-from cycletime.experiments.paper.figures import FIGURES, draw_figures, missing_figures, save_figures
+from cycletime.experiments.paper.figures import FIGURES, describe_figures, draw_figures, missing_figures, save_figures
 from tests.experiments.paper.figures.conftest import score, words_in
 from tests.experiments.paper.synthetic import STUDIES, synthetic_data
 
@@ -30,11 +30,19 @@ def test_every_figure_is_drawn_from_data_of_every_study(drawn: dict[str, Figure]
 
 def test_every_figure_tells_its_seeds_its_errors_its_origin_and_its_axes(drawn: dict[str, Figure]) -> None:
     for stem, figure in drawn.items():
-        words = words_in(figure)
-        assert "Means over n = 3 seeds ± one standard error. Data: made up." in words, stem
+        words = " ".join(words_in(figure))
+        assert "Means over n = 3 seeds ± one standard error. Data: made" in words, stem
         named = {axes.get_xlabel() for axes in figure.axes} | {axes.get_ylabel() for axes in figure.axes}
         assert named & {"episodic return", "performance: mean return over learning"}, stem
         assert figure.legends, stem
+
+
+def test_no_two_lines_of_a_figure_look_alike(data: PaperResults) -> None:
+    for figure in describe_figures(data):
+        names: dict[tuple[str, str], set[str]] = {}
+        for line in (line for panel in figure.panels for line in panel.lines if line.is_on_page):
+            names.setdefault((line.colour, line.dash), set()).add(line.name)
+        assert all(len(each) == 1 for each in names.values()), (figure.name, names)
 
 
 def test_without_data_every_figure_is_missing_and_says_what_it_needs() -> None:

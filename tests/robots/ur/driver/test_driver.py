@@ -7,6 +7,7 @@ import pytest
 
 from cycletime.robots.ur.driver.channel import DriverReport, Phase
 from cycletime.robots.ur.driver.driver import DriverTimeouts
+from cycletime.robots.ur.freshness import Freshness
 from cycletime.robots.ur.reacher_env import MOVE_TO_START
 from cycletime.robots.ur.safety import Override
 from cycletime.robots.ur.types import Command, MoveJ, RobotMode, SafetyMode, SpeedJ, StopJ
@@ -314,7 +315,7 @@ def test_a_release_is_asked_for_by_the_controller_s_clock_which_may_be_slower() 
             arm.stop_protectively()
         return report.packages >= 1000
 
-    make_driver(arm, VirtualAgent(arm.clock, script)).run()
+    make_driver(arm, VirtualAgent(arm.clock, script), freshness=Freshness(late_s=100.0)).run()
     asked = [time_s - arm.stopped_s for time_s, line in arm.questions if line == "unlock protective stop"]
     assert asked == [pytest.approx(3 * 5.5, abs=0.1)]
 

@@ -1,5 +1,3 @@
-import struct
-
 import pytest
 
 from cycletime.robots.ur.simulator.controller import Controller
@@ -61,14 +59,11 @@ RECEIVED_BY_UR_RTDE += [f"output_{kind}_register_{number}" for kind in ("int", "
 class Client:
     """Speaks RTDE with a session, without a network."""
 
-    def __init__(
-        self, controller: Controller | None = None, owners: InputOwners | None = None, version: int = 2
-    ) -> None:
+    def __init__(self, controller: Controller | None = None, owners: InputOwners | None = None) -> None:
         self.controller = controller or Controller()
         self.session = RtdeSession(self.controller, owners or InputOwners())
         self.parser = FrameParser()
-        self.version = version
-        self.ask(rtde.protocol_version_request(version))
+        self.ask(rtde.protocol_version_request())
 
     def ask(self, data: bytes) -> list[Frame]:
         return self.parser.feed(self.session.receive(data))
@@ -78,8 +73,8 @@ class Client:
         return self.parser.feed(self.session.stream())
 
     def outputs(self, names: tuple[str, ...] = NAMES, frequency_hz: float = 125.0) -> Recipe:
-        (reply,) = self.ask(rtde.output_recipe_request(names, frequency_hz, self.version))
-        return rtde.read_recipe_reply(reply.payload, names, numbered=self.version > 1)
+        (reply,) = self.ask(rtde.output_recipe_request(names, frequency_hz))
+        return rtde.read_recipe_reply(reply.payload, names)
 
     def inputs(self, names: tuple[str, ...]) -> Recipe:
         (reply,) = self.ask(rtde.input_recipe_request(names))
@@ -112,14 +107,10 @@ def test_the_first_package_comes_with_the_start() -> None:
     assert recipe.unpack(package.payload)["timestamp"] == 0.0
 
 
-def test_version_1_has_no_recipe_numbers_and_a_version_from_the_future_is_refused() -> None:
-    client = Client(version=1)
-    recipe = client.outputs(("timestamp",))
-    assert (recipe.id, recipe.types) == (None, ("DOUBLE",))
-    assert client.start()
-    assert client.tick() == [Frame(FrameType.DATA, struct.pack(">d", 0.008))]
-    (reply,) = client.ask(rtde.protocol_version_request(3))
-    assert not rtde.read_accepted(reply.payload)
+@pytest.mark.parametrize(("version", "accepted"), [(1, False), (2, True), (3, False)])
+def test_version_2_is_spoken_alone(version: int, accepted: bool) -> None:
+    (reply,) = Client().ask(rtde.protocol_version_request(version))
+    assert rtde.read_accepted(reply.payload) is accepted
 
 
 def test_all_that_ur_rtde_receives_is_there() -> None:
@@ -197,7 +188,7 @@ def test_what_the_log_says_comes_between_packages() -> None:
     client.start()
     client.controller.say("hello", level=2)
     text, package = client.tick()
-    assert rtde.read_text_message(text.payload) == rtde.TextMessage("hello", "cycletime", 2)
+    assert text.payload == b"\x05hello\x09cycletime\x02"
     assert package.kind == FrameType.DATA
     assert [frame.kind for frame in client.tick()] == [FrameType.DATA]
 

@@ -3,6 +3,7 @@
 import json
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
 
@@ -252,3 +253,21 @@ def test_faults_are_asked_for_on_loopback_alone(address: str, admin: str) -> Non
     server = Server(Controller(), LockStep(), address, FREE)
     assert server.listens_at("admin")[0] == admin
     server.close()
+
+
+def test_more_clients_than_select_takes_are_turned_away_and_others_go_on(bench: Bench) -> None:
+    with ExitStack() as opened:
+        clients = [opened.enter_context(bench.connect("dashboard")) for _ in range(201)]
+        assert clients[0].recv(100).startswith(b"Connected")
+        assert clients[-1].recv(100) == b"", "turned away"
+        assert bench.ask(clients[0], "robotmode") == "Robotmode: RUNNING"
+        clients[1].close()
+        bench.server.step()
+        last = opened.enter_context(bench.connect("dashboard"))
+        assert last.recv(100).startswith(b"Connected"), "there is room again"
+
+
+@pytest.mark.parametrize("address", ["", " "])
+def test_no_address_is_not_all_of_them(address: str) -> None:
+    with pytest.raises(InputError, match=r"--address is .*: give an address of this machine, such as 127\.0\.0\.1"):
+        Server(Controller(), LockStep(), address, FREE)

@@ -25,19 +25,15 @@ GOLDEN = {
     rtde.encode_frame(FrameType.CONTROLLER_VERSION): b"\x00\x03v",
     rtde.controller_version_reply(ControllerVersion(3, 15, 8, 1)): b"\x00\x13v\0\0\0\3\0\0\0\x0f\0\0\0\x08\0\0\0\1",
     rtde.output_recipe_request(("timestamp", "actual_q"), 125.0): b"\0\x1dO@_@\0\0\0\0\0timestamp,actual_q",
-    rtde.output_recipe_request(("timestamp",), 125.0, version=1): b"\0\x0cOtimestamp",
     rtde.recipe_reply(FrameType.OUTPUT_RECIPE, Recipe(1, ("a", "b"), ("DOUBLE", "VECTOR6D"))): (
         b"\0\x13O\x01DOUBLE,VECTOR6D"
     ),
-    rtde.recipe_reply(FrameType.OUTPUT_RECIPE, Recipe(None, ("a",), ("DOUBLE",))): b"\0\x09ODOUBLE",
     rtde.input_recipe_request(("input_int_register_0",)): b"\0\x17Iinput_int_register_0",
     rtde.encode_frame(FrameType.START): b"\0\x03S",
     rtde.encode_frame(FrameType.PAUSE): b"\0\x03P",
     rtde.accepted_reply(FrameType.START, accepted=False): b"\0\x04S\0",
     rtde.data_package(Recipe(2, ("a", "b"), ("INT32", "BOOL")), (-2, True)): b"\0\x09U\x02\xff\xff\xff\xfe\x01",
-    rtde.data_package(Recipe(None, ("a",), ("UINT32",)), (7,)): b"\0\x07U\0\0\0\x07",
     rtde.text_message(TextMessage("hi", "me", 3)): b"\0\x0aM\x02hi\x02me\x03",
-    rtde.text_message(TextMessage("hi", "", 1), version=1): b"\0\x06M\x01hi",
 }
 
 
@@ -121,22 +117,12 @@ def test_a_reply_with_too_few_types_is_an_error() -> None:
         rtde.read_recipe_reply(b"\x01DOUBLE", ("a", "b"))
 
 
-def test_requests_are_read_back_in_both_versions() -> None:
+def test_requests_are_read_back() -> None:
     assert rtde.read_protocol_version_request(b"\0\x02") == 2
     # ur_rtde ends its list with a comma.
     assert rtde.read_output_recipe_request(struct.pack(">d", 500.0) + b"a,b,") == (("a", "b"), 500.0)
-    assert rtde.read_output_recipe_request(b"a,b", version=1) == (("a", "b"), None)
     assert rtde.split_names(b"a") == ("a",)
     assert rtde.read_controller_version(struct.pack(">4I", 5, 12, 0, 9)) == ControllerVersion(5, 12, 0, 9)
     assert str(ControllerVersion(5, 12, 0, 9)) == "5.12.0.9"
     with pytest.raises(WireError, match="3 bytes of payload, and should have 16"):
         rtde.read_controller_version(b"abc")
-
-
-def test_text_messages_are_read_in_both_versions_and_never_past_their_end() -> None:
-    text = TextMessage("Überlast", "joint 2", 2)
-    assert rtde.read_text_message(rtde.text_message(text)[3:]) == text
-    assert rtde.read_text_message(b"\x01hi", version=1) == TextMessage("hi", "", 1)
-    for payload in (b"", b"\x05hi", b"\x02hi", b"\x02hi\x02me"):
-        with pytest.raises(WireError, match="shorter than it says"):
-            rtde.read_text_message(payload)

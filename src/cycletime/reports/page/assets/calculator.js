@@ -63,6 +63,7 @@
       this.exported = make("div", { class: "exported" });
       place.replaceChildren(this.form(), make("div", { class: "outcome" }, this.result, this.libraryPart()));
       this.algorithm.addEventListener("change", () => this.chooseAlgorithm());
+      this.rule.addEventListener("change", () => { this.ruleChosen = true; });
       this.slider.addEventListener("input", () => { this.to.value = `${SLIDER_MS[this.slider.value]}ms`; this.update(); });
       this.to.addEventListener("input", () => this.moveSlider());
       place.addEventListener("input", () => this.update());
@@ -96,7 +97,8 @@
       this.inputs = {};
       this.parts = {};
       this.rule.replaceChildren(...Object.keys(algorithm.rules).map((rule) =>
-        make("option", { value: rule, selected: rule === algorithm.default_rule }, rule)));
+        make("option", { value: rule }, rule)));
+      this.ruleChosen = false; // until then it is the recommended one
       const field = (quantity) => {
         const usual = algorithm.baseline[quantity.field];
         const value = given[quantity.field] ?? (usual === undefined ? "" : String(usual));
@@ -136,7 +138,7 @@
     /** The same transfer as a command. */
     command(asked, carried) {
       const options = [`cycletime transfer ${asked.algorithm}`, `--from ${app.numbers.spanText(carried.from)}`, `--to ${app.numbers.spanText(carried.to)}`];
-      if (asked.rule !== this.tables.algorithms[asked.algorithm].default_rule) options.push(`--rule ${asked.rule}`);
+      if (asked.rule !== app.recommend(this.tables.algorithms[asked.algorithm], asked.values).rule) options.push(`--rule ${asked.rule}`);
       for (const [field, text] of Object.entries(asked.values)) {
         if (text.trim()) options.push(`--${field.replaceAll("_", "-")} ${text.trim()}`);
       }
@@ -147,6 +149,7 @@
 
     update() {
       const asked = this.asked();
+      if (!this.ruleChosen) asked.rule = this.rule.value = app.recommend(this.tables.algorithms[asked.algorithm], asked.values).rule;
       this.slider.setAttribute("aria-valuetext", asked.to);
       let carried;
       try {
@@ -181,6 +184,7 @@
         make("div", { class: "scrolls", tabindex: 0, role: "region", "aria-label": "Carried values" },
           make("table", {}, make("caption", {}, `rho = dt / dt0 = ${rho}`), make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows))),
         notes(carried.notes),
+        make("p", {}, carried.closing),
         make("div", { class: "copies" }, make("pre", { tabindex: 0 }, make("code", {}, command)), app.copyButton(() => command, "Copy the command")),
       ];
     }

@@ -51,7 +51,10 @@
       if (words.buffer) said[words.buffer] = batch;
       const gets = { batch: perEnv ? said[words.size.name] * nEnvs : batch };
       if (words.minibatch) gets.minibatch = minibatch;
-      return { said, gets, notes: words.tail && batch % minibatch ? [words.tail] : [] };
+      const both = lcm(minibatch, unit), near = both * nearest(batch, both);
+      const instead = Math.abs(near / batch - 1) <= KEEPS_THE_COUNT ? `; ${words.size.name} ${perEnv ? near / nEnvs : near} would divide` : "";
+      const tail = words.tail.replace("{left}", batch % minibatch).replace("{m}", minibatch).replace("{instead}", instead);
+      return { said, gets, notes: words.tail && batch % minibatch ? [tail] : [] };
     },
     Counted(words, { batch: asked, ratio }, nEnvs) {
       let count = whole(nearestWhole(ratio)), rollout;
@@ -65,12 +68,12 @@
         .map((note) => note.replace(/\{(slices|m|left|count|rollout)\}/g, (_, name) => facts[name]));
       return { said: { [words.rollout.name]: rollout, [words.count.name]: count }, gets: { batch, minibatch: m }, notes };
     },
-    Brax(words, { batch, ratio }, nEnvs) {
+    Brax(words, { batch, ratio, dt }, nEnvs) {
       const count = whole(nearestWhole(ratio)), trajectories = nEnvs / gcd(nEnvs, count);
       const unroll = nearest(batch, trajectories * count);
       const said = { [words.unroll.name]: unroll, [words.trajectories.name]: trajectories, [words.count.name]: count };
       const minibatch = trajectories * unroll;
-      const notes = [`{library} cuts its advantages at the end of each unroll: after ${unroll} agent steps.`];
+      const notes = [`{library} cuts its advantages at the end of each unroll: after ${unroll} agent steps, ${app.inSeconds(unroll * dt)}.`];
       return { said, gets: { batch: minibatch * count, minibatch }, notes };
     },
     Puffer(words, { batch, minibatch }, nEnvs) {
@@ -198,7 +201,7 @@
     else {
       const m = values.minibatch ?? values.batch, first = carried.before;
       const ratio = values.minibatch ? over(first.batch, first.minibatch) : fraction(1n);
-      found = SIZES[words.kind](words, { batch: whole(values.batch.n), minibatch: whole(m.n), ratio }, nEnvs);
+      found = SIZES[words.kind](words, { batch: whole(values.batch.n), minibatch: whole(m.n), ratio, dt: number(carried.to) }, nEnvs);
       for (const [field, word] of [["discount", words.discount], ["trace_decay", words.trace_decay]]) {
         found.said[word.name] = { float: values[field] };
         found.gets[field] = values[field];

@@ -26,7 +26,7 @@
     return value;
   }
 
-  const inSeconds = (span) => (!Number.isFinite(span) ? "unlimited" : span < 1000 ? `${general(span, 3)} s` : `${fixed(span, 0)} s`);
+  const inSeconds = app.inSeconds = (span) => (!Number.isFinite(span) ? "unlimited" : span < 1000 ? `${general(span, 3)} s` : `${fixed(span, 0)} s`);
 
   function secondsOf(algorithm, values, dt) {
     const found = {};
@@ -92,8 +92,7 @@
     const shorter = algorithm.quantities
       .filter(({ field, is_horizon: isHorizon }) => isHorizon && seconds.after[field] < seconds.before[field] * (1 - REPORTED_SHIFT))
       .map(({ field }) => `${field} ${general(number(after[field]))} from ${inSeconds(seconds.before[field])} to ${inSeconds(seconds.after[field])}`);
-    const keeps = algorithm.default_rule === "horizons" ? "" : "; rule 'horizons' keeps them";
-    return shorter.length ? [`Rule '${ruleName}' shrinks horizons: ${shorter.join(", ")}${keeps}.`] : [];
+    return shorter.length ? [`Rule '${ruleName}' shrinks horizons: ${shorter.join(", ")}.`] : [];
   }
 
   /** What PPO says of its mini-batches; named rules keep their number but for rounding. */
@@ -107,20 +106,24 @@
     return Math.abs(shift) > REPORTED_SHIFT ? [`Rounding ${moved}.`] : [];
   }
 
-  function untunedNote(algorithm, ruleName, before, from) {
-    const meantForTuned = ruleName === "tuned" || !algorithm.rules[ruleName].discount.startsWith("kept");
-    const baseline = algorithm.baseline.discount;
-    if (!meantForTuned || before.discount !== baseline) return [];
-    return [`discount ${repr(baseline)} is the paper's untuned baseline, and scaling that was no better there than keeping it: ` +
-      `tune gamma at ${spanText(from)} first, by 'cycletime tune FILE --horizons', then carry that value.`];
+  /** The rule for values at the cycle time that they are from, and why: as cycletime.rules.recommend. */
+  app.recommend = (algorithm, texts) => {
+    const fields = Object.entries(algorithm.recommended.defaults);
+    const tuned = fields.some(([field, usual]) => texts[field]?.trim() && Number(texts[field]) !== usual);
+    return algorithm.recommended[tuned ? "tuned" : "untuned"];
+  };
+
+  function closingLine(algorithm, asked, from, to) {
+    const { rule, why } = app.recommend(algorithm, asked.values), { rules } = algorithm;
+    if (number(from) === number(to)) return `Nothing changes with the cycle time: both are ${spanText(to)}.`;
+    const same = JSON.stringify(rules[rule]) === JSON.stringify(rules[asked.rule]);
+    if (same && asked.also.length) return `Use these values: ${why.split(/\.(?: |$)/)[0]}. What --also adds was not in that trial.`;
+    return same ? `Use these values: ${why}` : `Use --rule ${rule} instead of ${asked.rule}: ${why}`;
   }
 
-  function untunedHorizonsNote(algorithm, ruleName, before, seconds, from) {
-    const { discount, trace_decay: trace } = algorithm.baseline;
-    if (algorithm.rules[ruleName].discount.startsWith("kept") || before.discount !== discount || before.trace_decay !== trace) return [];
-    const spans = ["discount", "trace_decay"].map((field) => `${general(seconds[field], 3)} s`).join(" and ");
-    return [`discount ${repr(discount)} and trace_decay ${repr(trace)} are defaults, horizons of ${spans} at ${spanText(from)}: use rule ` +
-      `'dt-aware' until they are tuned by 'cycletime tune FILE --horizons', and then rule 'horizons'.`];
+  function updatesNote(before, after) {
+    const more = (after.updates_per_step ?? 1) / (before.updates_per_step ?? 1);
+    return more > 1 ? [`${general(more)} times as many updates per step cost ${general(more)} times the learning.`] : [];
   }
 
   function check(name, values) {
@@ -162,11 +165,8 @@
     check(asked.algorithm, after);
     const seconds = { before: secondsOf(algorithm, before, from), after: secondsOf(algorithm, after, to) };
     notes.push(...horizonNote(algorithm, asked.rule, before, after, seconds));
-    if (asked.algorithm === "ppo") {
-      notes.push(...ratioNotes(before, after));
-      if (rho.n !== rho.d) notes.push(...untunedHorizonsNote(algorithm, asked.rule, before, seconds.before, from));
-    }
-    if (algorithm.has_action_size) notes.push(...untunedNote(algorithm, asked.rule, before, from));
+    if (asked.algorithm === "ppo") notes.push(...ratioNotes(before, after));
+    notes.push(...updatesNote(before, after));
     if (algorithm.rules_of) {
       notes.push(`The paper has no ${asked.algorithm.toUpperCase()}: these are rules for ${algorithm.rules_of}, untested on it.`);
     }
@@ -180,6 +180,7 @@
         seconds: spans[0] === spans[1] ? spans[0] ?? "" : `${spans[0].replace(/ s$/, "")} -> ${spans[1]}`,
       };
     });
-    return { algorithm: asked.algorithm, from, to, rho, actionSize, before, after, seconds, rows, notes };
+    return { algorithm: asked.algorithm, from, to, rho, actionSize, before, after, seconds, rows, notes,
+      closing: closingLine(algorithm, asked, from, to) };
   };
 })();

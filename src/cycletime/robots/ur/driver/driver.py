@@ -7,6 +7,7 @@ sends no more lines, and each line ends by itself after some milliseconds, where
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from math import pi
 from typing import Any, Protocol
@@ -15,6 +16,7 @@ from cycletime import ur5
 from cycletime.errors import RunError
 from cycletime.robots.clock import MonotonicClock, WallClock
 from cycletime.robots.ur.driver.channel import DriverReport, Order, Phase
+from cycletime.robots.ur.freshness import LATE_S, Freshness
 from cycletime.robots.ur.rtde_client import Address
 from cycletime.robots.ur.safety import ArmLimits, Override, StopAction, StopHandler, StopRules, Supervisor
 from cycletime.robots.ur.types import (
@@ -38,6 +40,10 @@ class RobotStoppedError(RunError):
     """The arm was stopped for good: one sentence says why."""
 
 
+class StaleStateError(StateTimeoutError):
+    """A state came that is not believed."""
+
+
 @dataclass(frozen=True)
 class DriverTimeouts:
     """How long what may last, in seconds of the driver's clock."""
@@ -49,7 +55,9 @@ class DriverTimeouts:
     line_s: float = 0.016
     """After which a line ends, if no other came: enough to bridge jitter, and no more."""
     silent_s: float = 0.1
-    """Without a state for this long, a stop is sent to the arm."""
+    """Without a state that is believed for this long, a stop is sent to the arm."""
+    late_s: float = LATE_S
+    """A state that comes later than this is not believed; in real seconds, since machines make it late."""
     lost_s: float = 1.0
     """Without a state for this long, the connection is made again."""
     retry_s: float = 0.5
@@ -82,9 +90,11 @@ class Driver:
         channel: DriverChannel,
         clock: MonotonicClock,
         timeouts: DriverTimeouts | None = None,
+        freshness: Freshness | None = None,
     ) -> None:
         self._link, self._supervisor, self._stops, self._channel, self._clock = link, supervisor, stops, channel, clock
         self._timeouts = timeouts or DriverTimeouts()
+        self._freshness = freshness or Freshness()
         self._report = DriverReport(Phase.STARTING)
         self._last_state_s = 0.0  # when the newest package came
         self._connected_s = 0.0
@@ -108,31 +118,33 @@ class Driver:
 
     def _step(self) -> None:
         try:
-            state = self._link.receive(self._timeouts.silent_s)
+            self._answer(self._receive())
         except StateTimeoutError as error:
             self._handle_silence(error)
         except LinkError as error:
             self._reconnect(error)
-        else:
-            self._answer(state)
+
+    def _receive(self) -> ArmState:
+        """A state that is believed; any other is none."""
+        state = self._link.receive(self._timeouts.silent_s)
+        if why := self._freshness.check(self._clock.now_s(), state):
+            raise StaleStateError(why)
+        return state
 
     def _answer(self, state: ArmState) -> None:
         if self._report.state is None or state.time_s != self._report.state.time_s:  # else it was sent before
             self._last_state_s = self._clock.now_s()
         wish = self._stops.see(state, state.time_s)  # the controller refuses a release by its own clock
         self._record_state(state, Phase.DRIVING if wish is StopAction.GO_ON else Phase.HELD)
-        try:
-            match wish:
-                case StopAction.GO_ON:
-                    self._execute_order(state)
-                case StopAction.UNLOCK:
-                    self._ask_for_release()
-                case StopAction.ABORT:
-                    raise RobotStoppedError(self._stops.reason)
-                case StopAction.WAIT:
-                    self._void_orders()
-        except LinkError as error:
-            self._reconnect(error)
+        match wish:
+            case StopAction.GO_ON:
+                self._execute_order(state)
+            case StopAction.UNLOCK:
+                self._ask_for_release()
+            case StopAction.ABORT:
+                raise RobotStoppedError(self._stops.reason)
+            case StopAction.WAIT:
+                self._void_orders()
 
     def _execute_order(self, state: ArmState) -> None:
         order = self._channel.order()
@@ -178,6 +190,7 @@ class Driver:
 
     def _send(self, command: Command) -> None:
         self._link.send(command)
+        self._freshness.sent(command)
         self._report = replace(self._report, sent=self._report.sent + 1)
 
     def _void_orders(self) -> None:
@@ -208,7 +221,7 @@ class Driver:
         silence_s = self._clock.now_s() - max(self._last_state_s, self._connected_s)
         if silence_s >= self._timeouts.lost_s:
             self._reconnect(error)
-        elif self._report.phase is not Phase.SILENT:
+        elif self._report.phase is not Phase.SILENT and silence_s > 0.99 * self._timeouts.silent_s:
             self._publish(phase=Phase.SILENT, text=str(error))
             try:
                 if self._void_unseen_orders():
@@ -236,6 +249,7 @@ class Driver:
 
     def _connect(self) -> None:
         self._link.connect()
+        self._freshness.restart()
         self._connected_s = self._clock.now_s()
         self._report = replace(self._report, connections=self._report.connections + 1)
 
@@ -247,10 +261,11 @@ class Driver:
                 self._stop()
                 stands = 0
                 while stands < _REST_PACKAGES and self._clock.now_s() < until_s:
-                    state = self._link.receive(self._timeouts.silent_s)
-                    self._record_state(state, self._report.phase)
-                    stands = stands + 1 if state.stands else 0
-        except LinkError:
+                    with suppress(StaleStateError):
+                        state = self._receive()
+                        self._record_state(state, self._report.phase)
+                        stands = stands + 1 if state.stands else 0
+        except RunError:
             pass  # its last line ends by itself
         finally:
             self._link.close()

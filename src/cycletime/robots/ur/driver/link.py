@@ -6,6 +6,7 @@ import subprocess
 from dataclasses import replace
 
 from cycletime.errors import InputError
+from cycletime.processes import self_ending_environment
 from cycletime.robots.clock import MonotonicClock, WallClock
 from cycletime.robots.ur.driver.channel import DriverReport, Order, Phase, SharedMemory
 from cycletime.robots.ur.driver.driver import DriverSettings, RobotStoppedError
@@ -46,6 +47,11 @@ class DriverLink:
         return self._settings.timeouts.order_age_s
 
     @property
+    def sight_s(self) -> float:
+        """How long the arm is driven without a state that is believed."""
+        return self._settings.timeouts.silent_s * max(1.0, self.pace)
+
+    @property
     def period_s(self) -> float:
         return self.report.period_s
 
@@ -66,6 +72,7 @@ class DriverLink:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             pass_fds=self._memory.files,
+            env=self_ending_environment(),  # it stops the arm when the agent is dead
             start_new_session=True,  # Ctrl-C is for the agent, which then closes
         )
         try:

@@ -16,6 +16,7 @@ from cycletime import ur5
 from cycletime.robots.clock import WallClock, request_real_time_priority
 from cycletime.robots.ur.driver.channel import DriverReport, Order, Phase, SharedMemory
 from cycletime.robots.ur.driver.driver import Driver, DriverSettings
+from cycletime.robots.ur.freshness import Freshness
 from cycletime.robots.ur.links import StandardLink
 from cycletime.robots.ur.safety import StopHandler, Supervisor
 
@@ -31,10 +32,10 @@ class AgentChannel:
     """The shared memory, as the driver sees it, and whether there is anybody at the other end."""
 
     def __init__(self, memory: SharedMemory, agent: int) -> None:
-        """Say which process the agent is; SIGINT and SIGTERM end its service as well."""
+        """Say which process the agent is; signals end its service as well."""
         self._memory, self._agent = memory, agent
         self._asked_to_end = False
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._end)
 
     def order(self) -> Order | None:
@@ -59,10 +60,14 @@ def main(arguments: Sequence[str]) -> int:
     channel = AgentChannel(memory, agent)
     request_real_time_priority()
     try:
-        link = StandardLink(settings.address)
-        supervisor = Supervisor(settings.limits, ur5.tip)
         ended = Driver(
-            link, supervisor, StopHandler(settings.stops), channel, WallClock(settings.pace), settings.timeouts
+            StandardLink(settings.address),
+            Supervisor(settings.limits, ur5.tip),
+            StopHandler(settings.stops),
+            channel,
+            WallClock(settings.pace),
+            settings.timeouts,
+            Freshness(settings.timeouts.late_s * settings.pace),
         ).run()
     except Exception as error:  # the agent must know, whatever it is
         memory.leave_report(DriverReport(Phase.ENDED, text=f"The driver failed with {type(error).__name__}: {error}"))

@@ -67,7 +67,6 @@ def output_variable(name: str) -> tuple[str, Reader] | None:
     return None if of is None else (of, lambda robot: _ZEROS.get(of, 0))
 
 
-_VERSIONS = (1, 2)
 _MOST_INPUT_RECIPES = 255
 _WATCHED = "input_int_register_0"
 """The register whose arrival feeds ur_rtde's watchdog."""
@@ -96,11 +95,9 @@ class RtdeSession(Session):
     """One client of port 30004."""
 
     def __init__(self, controller: Controller, owners: InputOwners) -> None:
-        """A client has connected; until it asks for another, version 1 of the protocol holds."""
         self._controller = controller
         self._owners = owners
         self._parser = FrameParser()
-        self._version = 1
         self._output: Recipe | None = None
         self._readers: tuple[Reader, ...] = ()
         self._every_ticks = 1
@@ -125,8 +122,7 @@ class RtdeSession(Session):
         match frame.kind:
             case FrameType.PROTOCOL_VERSION:
                 asked = rtde.read_protocol_version_request(frame.payload)
-                self._version = asked if asked in _VERSIONS else self._version
-                return rtde.accepted_reply(FrameType.PROTOCOL_VERSION, accepted=asked in _VERSIONS)
+                return rtde.accepted_reply(FrameType.PROTOCOL_VERSION, accepted=asked == rtde.PROTOCOL_VERSION)
             case FrameType.CONTROLLER_VERSION:
                 return rtde.controller_version_reply(self._controller.settings.profile.version)
             case FrameType.OUTPUT_RECIPE:
@@ -143,20 +139,20 @@ class RtdeSession(Session):
         return b""
 
     def _output_recipe(self, payload: bytes) -> bytes:
-        names, frequency_hz = rtde.read_output_recipe_request(payload, self._version)
+        names, frequency_hz = rtde.read_output_recipe_request(payload)
         found = [output_variable(name) for name in names]
         types = tuple(NOT_FOUND if each is None else each[0] for each in found)
         refused = NOT_FOUND in types or self._started or len(payload) > rtde.MAX_NAME_LIST_BYTES
-        recipe = Recipe(None if self._version == 1 else int(not refused), names, types)
+        recipe = Recipe(int(not refused), names, types)
         if not refused:
             self._output = recipe
             self._readers = tuple(each[1] for each in found if each is not None)
             self._every_ticks = self._ticks_between(frequency_hz)
         return rtde.recipe_reply(FrameType.OUTPUT_RECIPE, recipe)
 
-    def _ticks_between(self, frequency_hz: float | None) -> int:
+    def _ticks_between(self, frequency_hz: float) -> int:
         rate_hz = 1 / self._controller.model.period_s
-        if frequency_hz is None or not 0 < frequency_hz < rate_hz:
+        if not 0 < frequency_hz < rate_hz:
             return 1
         return round(rate_hz / frequency_hz)
 
@@ -210,4 +206,4 @@ class RtdeSession(Session):
         if not new:
             return b""
         self._last_sent_message = self._controller.log[-1][0]
-        return b"".join(rtde.text_message(text, self._version) for text in new)
+        return b"".join(rtde.text_message(text) for text in new)

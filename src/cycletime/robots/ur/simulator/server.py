@@ -16,7 +16,7 @@ from selectors import EVENT_READ, EVENT_WRITE, SelectSelector
 from socket import AF_INET, IPPROTO_TCP, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, TCP_NODELAY, socket
 from typing import TextIO, TypeAlias
 
-from cycletime.errors import InputError
+from cycletime.errors import InputError, quote
 from cycletime.robots.ur.simulator.controller import Controller, Session
 from cycletime.robots.ur.simulator.faults import FaultSession, StreamFaults
 from cycletime.robots.ur.simulator.rtde_session import InputOwners, RtdeSession
@@ -108,6 +108,8 @@ Timing: TypeAlias = FreeRunning | LockStep
 
 _BACKLOG_BYTES = 200_000
 """A client that leaves so much unread misses packages, as with a real controller."""
+_MOST_CLIENTS = 200
+"""More are turned away: select() takes files with numbers below 1024."""
 _TICKS_AT_ONCE = 250
 """After which clients are listened to again, where many ticks are granted or late."""
 
@@ -126,6 +128,8 @@ class Server:
     """A controller's listening sockets and clients."""
 
     def __init__(self, controller: Controller, timing: Timing, address: str, ports: Ports) -> None:
+        if not address.strip():  # the system would take it for all of this machine's interfaces
+            raise InputError(f"--address is {quote(address)}: give an address of this machine, such as 127.0.0.1.")
         self._faults = StreamFaults()
         self._random = Random(controller.settings.seed)
         self._controller = controller
@@ -205,6 +209,9 @@ class Server:
             connection, _ = self._listeners[interface].accept()
         except OSError:
             return  # it has left again
+        if len(self._clients) >= _MOST_CLIENTS:
+            connection.close()
+            return
         connection.setblocking(False)
         connection.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
         client = Client(interface, connection, session())

@@ -1,4 +1,4 @@
-"""RTDE (port 30004): frames, recipes, requests and replies for both versions of the protocol, and lock-step.
+"""RTDE (port 30004): frames, recipes, requests and replies of version 2 of the protocol, and lock-step.
 
 A request without a payload is `encode_frame` of its type. Functions named `..._request` and `..._reply` make frames;
 `read_...` take a payload apart. In lock-step one package carries a command and how far a simulated controller may
@@ -99,8 +99,8 @@ def split_names(text: bytes) -> tuple[str, ...]:
 class Recipe:
     """The layout of one kind of data package."""
 
-    id: int | None
-    """Its number, the first byte of the package; None in protocol version 1, whose packages have no number."""
+    id: int
+    """Its number, the first byte of the package."""
     names: tuple[str, ...]
     types: tuple[str, ...]
 
@@ -110,7 +110,7 @@ class Recipe:
 
     def pack(self, values: Sequence[Value]) -> bytes:
         """The payload of a data package with these values, one for each name."""
-        flat: list[float | int] = [] if self.id is None else [self.id]
+        flat: list[float | int] = [self.id]
         for value in values:
             if isinstance(value, tuple):
                 flat.extend(value)
@@ -125,10 +125,10 @@ class Recipe:
         if len(payload) != self._layout.size:
             raise WireError(f"A data package has {len(payload)} bytes, and its recipe {self._layout.size}.")
         flat = self._layout.unpack(payload)
-        if self.id is not None and flat[0] != self.id:
+        if flat[0] != self.id:
             raise WireError(f"A data package is of recipe {flat[0]}, and not of {self.id}.")
         values: dict[str, Value] = {}
-        start = 0 if self.id is None else 1
+        start = 1
         for name, length in zip(self.names, self._lengths, strict=True):
             values[name] = flat[start] if length == 1 else flat[start : start + length]
             start += length
@@ -140,7 +140,7 @@ class Recipe:
         if None in known:
             wrong = self.types[known.index(None)]
             raise WireError(f"A recipe has the type {wrong!r}: known are {', '.join(_FORMATS)}.")
-        return struct.Struct(">" + ("" if self.id is None else "B") + "".join(each for each in known if each))
+        return struct.Struct(">B" + "".join(each for each in known if each))
 
     @cached_property
     def _lengths(self) -> tuple[int, ...]:
@@ -173,23 +173,22 @@ class TextMessage:
     """0 exception, 1 error, 2 warning, 3 information."""
 
 
-def protocol_version_request(version: int) -> bytes:
-    """Ask for a version of the protocol: 2, or 1 from old controllers."""
+PROTOCOL_VERSION = 2
+
+
+def protocol_version_request(version: int = PROTOCOL_VERSION) -> bytes:
     return encode_frame(FrameType.PROTOCOL_VERSION, struct.pack(">H", version))
 
 
 def read_protocol_version_request(payload: bytes) -> int:
-    """The version that a client asks for."""
     return int(_fields(">H", payload, "version request")[0])
 
 
 def controller_version_reply(version: ControllerVersion) -> bytes:
-    """Tell the version of the controller's software."""
     return encode_frame(FrameType.CONTROLLER_VERSION, struct.pack(">4I", *version))
 
 
 def read_controller_version(payload: bytes) -> ControllerVersion:
-    """The version of the controller's software."""
     return ControllerVersion(*_fields(">4I", payload, "controller version"))
 
 
@@ -199,20 +198,16 @@ def accepted_reply(kind: FrameType, *, accepted: bool) -> bytes:
 
 
 def read_accepted(payload: bytes) -> bool:
-    """Whether the controller accepted."""
     return bool(_fields(">B", payload, "reply")[0])
 
 
-def output_recipe_request(names: Sequence[str], frequency_hz: float, version: int = 2) -> bytes:
-    """Ask for data packages with these variables; version 1 of the protocol knows no frequency."""
-    frequency = struct.pack(">d", frequency_hz) if version > 1 else b""
-    return encode_frame(FrameType.OUTPUT_RECIPE, frequency + ",".join(names).encode("ascii"))
+def output_recipe_request(names: Sequence[str], frequency_hz: float) -> bytes:
+    """Ask for data packages with these variables."""
+    return encode_frame(FrameType.OUTPUT_RECIPE, struct.pack(">d", frequency_hz) + ",".join(names).encode("ascii"))
 
 
-def read_output_recipe_request(payload: bytes, version: int = 2) -> tuple[tuple[str, ...], float | None]:
-    """The variables that a client asks for, and how often in Hz, where it says so."""
-    if version == 1:
-        return split_names(payload), None
+def read_output_recipe_request(payload: bytes) -> tuple[tuple[str, ...], float]:
+    """The variables that a client asks for, and how often in Hz."""
     return split_names(payload[8:]), float(_fields(">d", payload[:8], "output recipe")[0])
 
 
@@ -222,40 +217,22 @@ def input_recipe_request(names: Sequence[str]) -> bytes:
 
 
 def recipe_reply(kind: FrameType, recipe: Recipe) -> bytes:
-    """The reply to either kind of recipe: its number, where it has one, and the types."""
-    number = b"" if recipe.id is None else bytes([recipe.id])
-    return encode_frame(kind, number + ",".join(recipe.types).encode("ascii"))
+    """The reply to either kind of recipe: its number, and the types."""
+    return encode_frame(kind, bytes([recipe.id]) + ",".join(recipe.types).encode("ascii"))
 
 
-def read_recipe_reply(payload: bytes, names: Sequence[str], *, numbered: bool = True) -> Recipe:
-    """The recipe that a controller made of a request; output recipes of protocol version 1 have no number."""
-    number, text = (payload[0] if payload else 0, payload[1:]) if numbered else (None, payload)
-    types = split_names(text)
-    if len(types) != len(names):
+def read_recipe_reply(payload: bytes, names: Sequence[str]) -> Recipe:
+    """The recipe that a controller made of a request."""
+    types = split_names(payload[1:])
+    if not payload or len(types) != len(names):
         raise WireError(f"The controller gave {len(types)} types for {len(names)} variables.")
-    return Recipe(number, tuple(names), types)
+    return Recipe(payload[0], tuple(names), types)
 
 
-def text_message(text: TextMessage, version: int = 2) -> bytes:
-    """A line of the log; version 1 of the protocol has a level and a message alone."""
+def text_message(text: TextMessage) -> bytes:
     message, source = text.message.encode()[:255], text.source.encode()[:255]
-    if version == 1:
-        return encode_frame(FrameType.TEXT, bytes([text.level]) + message)
     parts = bytes([len(message)]) + message + bytes([len(source)]) + source + bytes([text.level])
     return encode_frame(FrameType.TEXT, parts)
-
-
-def read_text_message(payload: bytes, version: int = 2) -> TextMessage:
-    """The line of the log in a text frame."""
-    if version == 1 and payload:
-        return TextMessage(payload[1:].decode(errors="replace"), "", payload[0])
-    try:
-        end = 1 + payload[0]
-        after = end + 1 + payload[end]
-        message, source, level = payload[1:end], payload[end + 1 : after], payload[after]
-    except IndexError:
-        raise WireError(f"A text message of {len(payload)} bytes is shorter than it says.") from None
-    return TextMessage(message.decode(errors="replace"), source.decode(errors="replace"), level)
 
 
 def data_package(recipe: Recipe, values: Sequence[Value]) -> bytes:

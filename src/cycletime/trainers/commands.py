@@ -1,0 +1,60 @@
+"""The words of a trainer's command: placeholders such as {discount} become a run's values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from cycletime.errors import InputError, did_you_mean
+from cycletime.trainers.trainer_run import TrainerRun
+from cycletime.training.external import ExternalAgent, python_of
+
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.-]*)\}")
+FACTS = (
+    "dt_s",
+    "dt_ms",
+    "seed",
+    "folder",
+    "simulated_s",
+    "agent_steps",
+    "updates",
+    "num_envs",
+    "env",
+    "algorithm",
+    "device",
+)
+"""Placeholders that are no hyper-parameters; `updates` is agent steps over the batch."""
+
+
+def check_command(agent: ExternalAgent, given: Sequence[str]) -> None:
+    """Refuse placeholders that stand for nothing, and given values that the command does not take."""
+    if not agent.trainer.command:
+        return
+    used = set(_PLACEHOLDER.findall(" ".join((*agent.trainer.command, *agent.trainer.resume))))
+    known = {**dict.fromkeys(FACTS), **agent.settings}
+    if unknown := sorted(used - known.keys()):
+        near = did_you_mean(unknown[0], known)
+        raise InputError(f"The command has {{{unknown[0]}}}: it may have {', '.join(sorted(known))}{near}")
+    for name in given:
+        if name not in used and name in agent.settings:
+            raise InputError(f"{name} is given, and the command does not take it: add {{{name}}}, or leave it out.")
+
+
+def command_words(run: TrainerRun) -> list[str]:
+    """The command of a run; files beside the study are found from any working directory."""
+    agent = run.spec.agent
+    assert isinstance(agent, ExternalAgent), "the engine refuses others"
+    facts: dict[str, Any] = {name: getattr(run, name) for name in FACTS if name != "updates"}
+    values: Mapping[str, Any] = {**facts, "updates": ceil(run.agent_steps / agent.period), **agent.settings}
+    words = [*agent.trainer.command, *(agent.trainer.resume if run.resumes else ())]
+    filled = [_PLACEHOLDER.sub(lambda found: _text(values[found[1]]), word) for word in words]
+    home = Path(agent.trainer.home or ".")
+    there = [str((home / word).absolute()) if word and (home / word).is_file() else word for word in filled]
+    return [python_of(filled[0]), *there[1:]] if there[0] == filled[0] else there
+
+
+def _text(value: object) -> str:
+    return f"{value:.12g}" if isinstance(value, float) else str(value)

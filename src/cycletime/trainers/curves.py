@@ -1,0 +1,219 @@
+"""Reading a learning curve while a trainer writes it: CSV, JSON lines, or TensorBoard's event files.
+
+Only whole lines and records are read; what a kill or a full disk tore at the end is waited for, and is no point.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import isinf
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cycletime.errors import RunError, quote
+
+RETURN_TAGS = ("charts/episodic_return", "rollout/ep_rew_mean", "Train/mean_reward", "Reward / Total reward (mean)")
+"""What CleanRL, Stable-Baselines3, rsl_rl and skrl call the return in TensorBoard."""
+MOST_BYTES = 64 * 2**20
+"""Read at a time."""
+LONGEST_RECORD = 256 * 2**20
+_FIELDS = ("seconds", "agent_steps", "return")
+
+
+class CurvePoint(NamedTuple):
+    """A moment of a training."""
+
+    seconds: float
+    """Simulated, of all environments together."""
+    agent_steps: int
+    mean_return: float
+    """Of an episode, or the mean of several; NaN where learning diverged."""
+
+
+@dataclass
+class CurveReader:
+    """Reads the new points of a trainer's curve."""
+
+    folder: Path
+    curve: str
+    """A file in the folder that ends in .csv or .jsonl; anything else is the folder of TensorBoard's event files."""
+    dt_s: float
+    columns: Mapping[str, str] = field(default_factory=dict)
+    read_bytes: dict[Path, int] = field(default_factory=dict)
+    header: list[str] = field(default_factory=list)
+    lines: int = 0
+    tags: set[str] = field(default_factory=set)
+    """Of TensorBoard's scalars, those seen."""
+
+    @property
+    def what(self) -> str:
+        """Where points were looked for, for sentences."""
+        return self.curve if self._is_text else f"TensorBoard's {self._tag_text}"
+
+    @property
+    def _is_text(self) -> bool:
+        return self.curve.endswith((".csv", ".jsonl", ".json"))
+
+    @property
+    def _tag_text(self) -> str:
+        return quote(self.columns["return"]) if "return" in self.columns else f"{' or '.join(RETURN_TAGS[:2])}"
+
+    def new_points(self) -> list[CurvePoint]:
+        """Those that came since the last call."""
+        if not self._is_text:
+            return [point for path in self._event_files() for point in self._events(path)]
+        path = self.folder / self.curve
+        text = self._new_bytes(path, lambda data: data.rfind(b"\n") + 1).decode("utf-8", "replace")
+        return [point for line in text.splitlines() for point in self._line(line)]
+
+    def _new_bytes(self, path: Path, whole: Callable[[bytes], int]) -> bytes:
+        """What a file has beyond what was read, as far as it is whole."""
+        at = self.read_bytes.get(path, 0)
+        try:
+            with path.open("rb") as file:
+                file.seek(at)
+                data = file.read(MOST_BYTES)
+        except FileNotFoundError:
+            return b""
+        end = whole(data)
+        self.read_bytes[path] = at + end
+        return data[:end]
+
+    def _line(self, line: str) -> Iterator[CurvePoint]:
+        self.lines += 1
+        if not line.strip():
+            return
+        if not self.curve.endswith(".csv"):
+            try:
+                row = json.loads(line)
+            except ValueError:
+                row = None
+            if not isinstance(row, dict):
+                raise RunError(f"Line {self.lines} of {self.curve} is {quote(line)}: it must be a JSON object.")
+            if self._called("return") in row:  # other lines may tell of other things
+                yield self._point(row)
+            return
+        cells = next(csv.reader([line]))
+        if not self.header:
+            self.header = [cell.strip() for cell in cells]
+            if "return" not in self._have(self.header) or len(self._have(self.header)) < 2:
+                names = ", ".join(self._called(each) for each in ("return", "seconds"))
+                raise RunError(
+                    f"{self.curve} has the columns {quote(', '.join(self.header))}: it needs {names} (or "
+                    f"{self._called('agent_steps')}); 'return' and 'seconds' in [trainer] name others."
+                )
+            return
+        if len(cells) != len(self.header):
+            raise RunError(
+                f"Line {self.lines} of {self.curve} has {len(cells)} columns, and the first one has {len(self.header)}."
+            )
+        row = dict(zip(self.header, cells, strict=True))
+        if row[self._called("return")].strip():  # some loggers leave cells of other rows empty
+            yield self._point(row)
+
+    def _called(self, name: str) -> str:
+        return self.columns.get(name, name)
+
+    def _have(self, names: Mapping[str, Any] | list[str]) -> list[str]:
+        return [name for name in _FIELDS if self._called(name) in names]
+
+    def _point(self, row: Mapping[str, Any]) -> CurvePoint:
+        numbers = {}
+        for name in self._have(row):
+            try:
+                numbers[name] = float(row[self._called(name)])
+            except (TypeError, ValueError):
+                raise RunError(
+                    f"Line {self.lines} of {self.curve} has {quote(row[self._called(name)])} as "
+                    f"{self._called(name)}: it must be a number."
+                ) from None
+        return self._whole_point(numbers, f"Line {self.lines} of {self.curve}")
+
+    def _whole_point(self, numbers: Mapping[str, float], place: str) -> CurvePoint:
+        if not {"seconds", "agent_steps"} & numbers.keys():
+            raise RunError(f"{place} has neither {self._called('seconds')} nor {self._called('agent_steps')}.")
+        seconds = numbers.get("seconds", self.dt_s * numbers.get("agent_steps", 0))
+        steps = numbers.get("agent_steps", seconds / self.dt_s)
+        if not (0 <= seconds < 1e15 and 0 <= steps < 2**53):
+            raise RunError(f"{place} has {seconds:g} seconds and {steps:g} agent steps: both must be 0 or more.")
+        value = numbers["return"]
+        return CurvePoint(seconds, round(steps), float("nan") if isinf(value) else value)
+
+    def _event_files(self) -> list[Path]:
+        return sorted(self.folder.rglob("events.out.tfevents.*"))
+
+    def _events(self, path: Path) -> Iterator[CurvePoint]:
+        wanted = [self.columns["return"]] if "return" in self.columns else RETURN_TAGS
+        data = self._new_bytes(path, _whole_records)
+        at = 0
+        while at < len(data):
+            (length,) = struct.unpack_from("<Q", data, at)
+            step, scalars = _event(data[at + 12 : at + 12 + length])
+            self.tags |= scalars.keys()
+            at += length + 16
+            for tag in wanted:
+                if tag in scalars:
+                    yield self._whole_point({"agent_steps": step, "return": scalars[tag]}, f"A record of {path.name}")
+
+
+def _whole_records(data: bytes) -> int:
+    """Where the last whole record of an event file ends: each is a length, its checksum, so many bytes, their own."""
+    at = 0
+    while at + 12 <= len(data):
+        (length,) = struct.unpack_from("<Q", data, at)
+        if length > LONGEST_RECORD:
+            raise RunError(f"An event file has a record of {length:,} bytes: it is damaged.")
+        if at + 16 + length > len(data):
+            break
+        at += 16 + length
+    return at
+
+
+def _event(message: bytes) -> tuple[int, dict[str, float]]:
+    """The step of one of TensorBoard's events, and its scalars by tag, as its protocol buffers have them."""
+    step, scalars = 0, {}
+    for number, value in _protobuf_fields(message):
+        if number == 2 and isinstance(value, int):
+            step = value
+        if number == 5 and isinstance(value, bytes):
+            for inner, summary in _protobuf_fields(value):
+                if inner == 1 and isinstance(summary, bytes):
+                    parts = dict(_protobuf_fields(summary))
+                    tag, scalar = parts.get(1), parts.get(2)
+                    if isinstance(tag, bytes) and isinstance(scalar, bytes) and len(scalar) == 4:
+                        scalars[tag.decode("utf-8", "replace")] = struct.unpack("<f", scalar)[0]
+    return step, scalars
+
+
+def _protobuf_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """By field number: whole numbers, and the bytes of everything else."""
+    at = 0
+    try:
+        while at < len(data):
+            key, at = _varint(data, at)
+            kind = key & 7
+            if kind == 0:
+                value, at = _varint(data, at)
+                yield key >> 3, value
+                continue
+            size = {1: 8, 5: 4}.get(kind)
+            if size is None:
+                size, at = _varint(data, at)
+            yield key >> 3, data[at : at + size]
+            at += size
+    except IndexError:
+        return
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at

@@ -1,0 +1,297 @@
+"""The engine of other libraries' trainers: a child process trains, and the curve that it writes becomes the run's.
+
+It is started in a folder of its own and ended with all that it has started: when it is done, when its budget is spent,
+and when the run is stopped or its worker dies. A run that was stopped begins anew, unless its trainer can resume from
+its folder; either is noted in its result.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cycletime.duration import Duration
+from cycletime.errors import InputError, RunError, printable, shorten
+from cycletime.processes import owned_process
+from cycletime.trainers.commands import command_words
+from cycletime.trainers.curves import CurvePoint, CurveReader
+from cycletime.trainers.host import WRONG_INPUT_STATUS
+from cycletime.trainers.trainer_run import POINTS_FILE, TrainerRun
+from cycletime.training.engine import Arrays, Chunk, Cost, Earlier, Engine, EnvInfo, RunBatch
+from cycletime.training.external import ExternalAgent, TrainerSpec
+from cycletime.training.learning_curve import Episodes
+from cycletime.training.process import HEARTBEAT
+from cycletime.training.spec import RunSpec
+from cycletime.training.stepped_engine import simulator_of
+from cycletime.training.worlds import ActionBounds, ClosedFormWorld, ForeignEnv, RobotEnv, make_env
+
+POLL_S = 0.5
+"""How often to look for new points."""
+STOP_GRACE_S = 20.0
+"""How long a trainer that can resume has to save when it is asked to stop."""
+PROBE_S = 5.0
+"""How long a run is tried, beyond its first point."""
+LEAST_SHARE = 0.5
+"""A trainer whose curve ends before this share of its budget has not trained as long as it was asked to."""
+
+
+@dataclass(frozen=True)
+class TrainerEngine(Engine):
+    """Runs of other libraries' trainers, one at a time."""
+
+    name: ClassVar[str] = "trainer"
+
+    def refusal(self, spec: RunSpec) -> str | None:
+        if isinstance(spec.world, RobotEnv):
+            return f"{spec.world.name} is on an arm, which needs the engine real-time."
+        return None
+
+    def make_batch(self, specs: Sequence[RunSpec]) -> TrainerBatch:
+        return TrainerBatch(self.only_run(specs))
+
+    def jax_device(self, spec: RunSpec) -> str:
+        return "cpu"  # the trainer has a process of its own
+
+    def cost(self, spec: RunSpec) -> Cost:
+        """Train for a few seconds in a folder that is removed."""
+        with tempfile.TemporaryDirectory() as folder, closing(self.make_batch([spec])) as batch:
+            batch.use_folder(0, Path(folder))
+            began, first_s, first, steps = time.monotonic(), 0.0, 0, 0
+            for chunks in batch.chunks({0: None}):
+                now = time.monotonic() - began
+                for chunk in chunks.values():
+                    assert isinstance(chunk, Chunk), "a trainer's errors are raised"
+                    steps = chunk.agent_steps
+                if steps and not first:
+                    first_s, first = now, steps
+                if first and now > first_s + PROBE_S:
+                    break
+        if steps == first:  # it was over before there was a second look
+            return Cost(now / max(steps, 1), 0.0)
+        return Cost((now - first_s) / (steps - first), first_s)
+
+
+@dataclass
+class TrainerBatch(RunBatch):
+    """A run of a trainer."""
+
+    can_save: ClassVar[bool] = False
+
+    spec: RunSpec
+    place: Path | None = None
+    """The run's folder; the trainer's is in it."""
+    sessions: int = 0
+    """Earlier ones."""
+    stack: ExitStack = field(default_factory=ExitStack)
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def agent(self) -> ExternalAgent:
+        assert isinstance(self.spec.agent, ExternalAgent), "the engine refuses others"
+        return self.spec.agent
+
+    @property
+    def trainer(self) -> TrainerSpec:
+        return self.agent.trainer
+
+    @cached_property
+    def env_infos(self) -> tuple[EnvInfo]:  # type: ignore[override]
+        where, simulators, env_dt, longest = self._world()
+        return (
+            EnvInfo(
+                provenance=f"{where}, {self.trainer.label}" if where else self.trainer.label,
+                env_dt=env_dt,
+                cycle_steps=max(1, round(self.spec.dt / env_dt)),
+                longest_episode_steps=longest,
+                bounds=ActionBounds.raw(1),
+                simulators=simulators,
+                card=_versions(self.trainer),
+            ),
+        )
+
+    def _world(self) -> tuple[str, tuple[str, ...], Duration, int | None]:
+        """What simulates the world, its packages, its time step, and the steps of its longest episode."""
+        world = self.spec.world
+        if isinstance(world, ClosedFormWorld):
+            return world.task.where, (), world.env_dt, world.task.limit_steps
+        if isinstance(world, ForeignEnv):
+            assert world.env_dt is not None, "it has one"
+            return "", (), world.env_dt, None
+        with closing(make_env(world, self.spec.dt)) as env:
+            longest = env.spec.max_episode_steps if env.spec else None
+            return *simulator_of(env), Duration(env.get_wrapper_attr("env_dt")), longest
+
+    def use_folder(self, run: int, folder: Path) -> Earlier | None:
+        self.place = folder
+        self.sessions = len(list(folder.glob("output-*.txt")))
+        if not self.sessions:
+            return None
+        how = "was resumed by its trainer" if self.trainer.resume else "was stopped and began anew"
+        return Earlier(self.sessions, f"it {how}")
+
+    def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
+        assert self.place is not None, "the folder is said before"
+        folder, output = (self.place / "trainer").absolute(), self.place / f"output-{self.sessions + 1}.txt"
+        resumes = self.sessions > 0 and bool(self.trainer.resume)
+        if not resumes:
+            shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        log = self.stack.enter_context(output.open("wb"))
+        words, environment = self._command(folder, resumes)
+        try:
+            process = owned_process(words, env=environment, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
+            self.process = self.stack.enter_context(process)
+        except OSError as error:
+            raise InputError(f"The command {words[0]!r} cannot be started: {error.strerror}.") from error
+        reader = CurveReader(
+            folder,
+            self.trainer.curve if self.trainer.command else POINTS_FILE,
+            float(self.spec.dt),
+            self.trainer.columns,
+        )
+        curve = _Curve(self.spec, self.env_infos[0], resumes)
+        while True:
+            ended = self.process.poll() is not None  # before its last points are read
+            points = reader.new_points()
+            if points:
+                HEARTBEAT.tick()
+            episodes = curve.add(points, is_whole=ended)
+            if ended and not curve.is_spent:
+                self._check_end(self.process.returncode, output, curve, reader)
+            if ended or curve.is_spent:
+                yield {0: curve.chunk(episodes, is_last=True)}
+                return
+            # Without progress there is no chunk, only the occasion to stop: else nobody would notice that it hangs.
+            yield {0: curve.chunk(episodes, is_last=False)} if points else {}
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(POLL_S)
+
+    def _command(self, folder: Path, resumes: bool) -> tuple[list[str], dict[str, str]]:
+        # A module of one's own is found beside the study file, and what is printed is seen at once.
+        path = os.pathsep.join(filter(None, (self.trainer.home, os.environ.get("PYTHONPATH"))))
+        environment = {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+        if self.trainer.command:
+            return command_words(TrainerRun(self.spec, folder, resumes)), environment
+        assert self.place is not None, "the folder is said before"
+        asked = {"spec": self.spec.as_json(), "folder": str(folder), "resumes": resumes}
+        request = (self.place / "request.json").absolute()
+        request.write_text(json.dumps({**asked, "home": self.trainer.home}))
+        return [sys.executable, "-m", "cycletime.trainers.host", str(request)], environment
+
+    def _check_end(self, status: int, output: Path, curve: _Curve, reader: CurveReader) -> None:
+        """Refuse a training that failed, or did not train as long as it was asked to."""
+        last = _last_line(output)
+        if status == WRONG_INPUT_STATUS and not self.trainer.command:
+            raise InputError(last)
+        if status:
+            how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"failed with status {status}"
+            raise RunError(f"{self.trainer.label} {how}{f', last saying {last!r}' if last else ''}: see {output}.")
+        if not curve.last_s:
+            seen = f"; there are {', '.join(sorted(reader.tags)[:5])}" if reader.tags else ""
+            raise RunError(f"{self.trainer.label} ended without a point in {reader.what}{seen}: see {output}.")
+        if curve.last_s < LEAST_SHARE * curve.budget_s:
+            raise RunError(
+                f"{self.trainer.label} ended after {curve.last_s:,.6g} s of {curve.budget_s:,.6g} s simulated: give it "
+                f"its budget, or give the study a smaller one; see {output}."
+            )
+
+    def close(self) -> None:
+        if self.process is not None and self.process.poll() is None and self.trainer.resume:
+            self.process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(STOP_GRACE_S)
+        self.stack.close()
+
+
+class _Curve:
+    """Points as the episodes of a run: those at one moment are one, with their mean return."""
+
+    def __init__(self, spec: RunSpec, info: EnvInfo, resumes: bool) -> None:
+        self.spec, self.env_dt_s, self.resumes = spec, float(info.env_dt), resumes
+        self.budget_s = spec.env_steps * self.env_dt_s
+        self.waiting: list[tuple[int, CurvePoint]] = []
+        self.last_steps, self.last_agent_steps, self.last_s = 0, 0, 0.0
+        self.is_spent = False
+        """Whether there is a point beyond the budget."""
+
+    def add(self, points: Sequence[CurvePoint], *, is_whole: bool) -> Episodes:
+        """The episodes that are known by now: more points of the last moment may come."""
+        for point in points:
+            self._take(point)
+        known: dict[int, list[CurvePoint]] = {}
+        for steps, point in self.waiting:
+            known.setdefault(steps, []).append(point)
+        newest = self.waiting[-1][0] if self.waiting else 0
+        if not (is_whole or self.is_spent):
+            known.pop(newest, None)
+        self.waiting = [each for each in self.waiting if each[0] not in known]
+        rows = []
+        for steps, several in known.items():
+            agent_steps = max(several[-1].agent_steps, self.last_agent_steps + 1)
+            rows.append(
+                (steps, agent_steps, float(np.mean([each.mean_return for each in several])), steps - self.last_steps)
+            )
+            self.last_steps, self.last_agent_steps = steps, agent_steps
+        columns = zip(*rows, strict=True) if rows else ((), (), (), ())
+        return Episodes(*(np.array(each, kind) for each, kind in zip(columns, (int, int, float, int), strict=True)))
+
+    def _take(self, point: CurvePoint) -> None:
+        steps = round(point.seconds / self.env_dt_s)
+        before = self.waiting[-1][0] if self.waiting else self.last_steps
+        if steps > self.spec.env_steps:
+            self.is_spent = True
+        elif steps >= max(before, self.last_steps + 1):
+            self.waiting.append((steps, point))
+            self.last_s = point.seconds
+        elif steps and not self.resumes:  # nothing was learned yet at 0; what is resumed repeats some points
+            raise RunError(
+                f"Its curve goes back from {before * self.env_dt_s:,.6g} s to {point.seconds:,.6g} s simulated."
+            )
+
+    def chunk(self, episodes: Episodes, *, is_last: bool) -> Chunk:
+        whole = max(self.last_agent_steps, round(self.budget_s / float(self.spec.dt)))
+        return Chunk(
+            env_steps=self.spec.env_steps if is_last else self.last_steps,
+            agent_steps=whole if is_last else self.last_agent_steps,
+            episodes=episodes,
+            metrics={},
+            arrays=dict,
+            agent_state=_no_agent,
+            exact=False,
+            is_last=is_last,
+        )
+
+
+def _no_agent() -> Any:  # noqa: ANN401 - it never returns
+    raise AssertionError("only its trainer has it")
+
+
+def _versions(trainer: TrainerSpec) -> dict[str, str]:
+    """The trainer and its library with versions, for the result."""
+    found = {"trainer": trainer.label}
+    for package in {"stable-baselines3": ("stable-baselines3", "torch"), "brax": ("brax", "jax")}.get(trainer.name, ()):
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+def _last_line(output: Path) -> str:
+    with output.open("rb") as file:
+        file.seek(max(0, output.stat().st_size - 4096))
+        lines = [line for line in file.read().decode("utf-8", "replace").splitlines() if line.strip()]
+    return printable(shorten(lines[-1].strip())) if lines else ""

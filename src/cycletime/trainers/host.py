@@ -1,0 +1,76 @@
+"""The process of a trainer in Python: `python -m cycletime.trainers.host REQUEST`, a file with a run's spec."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from cycletime.errors import InputError, NotInstalledError, quote
+from cycletime.trainers.trainer_run import TrainerRun
+from cycletime.training.external import ExternalAgent
+from cycletime.training.spec import RunSpec
+
+PATHS = {
+    "stable-baselines3": "cycletime.trainers.stable_baselines3:train",
+    "brax": "cycletime.trainers.brax:train",
+}
+WRONG_INPUT_STATUS = 64
+"""The exit status of what need not be tried again; the last line of the output says why."""
+
+
+def load_function(name: str) -> Callable[..., Any]:
+    """A trainer's function by its name."""
+    module, _, function = PATHS.get(name, name).partition(":")
+    try:
+        found = getattr(import_module(module), function)
+    except ModuleNotFoundError as error:
+        if error.name != module.partition(".")[0] or isinstance(error, NotInstalledError):
+            raise
+        raise InputError(f"{name!r} is not found: there is no module {module!r} beside the study file.") from error
+    except AttributeError as error:
+        raise InputError(f"{name!r} is not found: the module has no {function!r}.") from error
+    if not callable(found):
+        raise InputError(f"{name!r} is {quote(found)}: it must be a function.")
+    return found  # type: ignore[no-any-return]
+
+
+def train(spec: RunSpec, folder: Path, resumes: bool) -> None:
+    """Train a run by its trainer, and write its points."""
+    assert isinstance(spec.agent, ExternalAgent), "the engine refuses others"
+    function = load_function(spec.agent.trainer.name)
+    run = TrainerRun(spec, folder, resumes)
+    points = function(run)
+    if points is None:
+        return
+    if not isinstance(points, Iterable):
+        raise InputError(f"{spec.agent.trainer.name} returns {quote(points)}: it must yield points, or report them.")
+    for point in points:
+        try:
+            seconds, steps, value = point
+            numbers = float(seconds), int(steps), float(value)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"It yields {quote(point)}: it must yield (seconds, agent steps, return).") from error
+        run.report(*numbers)
+
+
+def main() -> int:
+    """Train, and end with a sentence where something is wrong that another try would meet again."""
+    asked = json.loads(Path(sys.argv[1]).read_text())
+    sys.path.insert(0, asked["home"])
+    try:
+        train(RunSpec.from_json(asked["spec"]), Path(asked["folder"]), asked["resumes"])
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return WRONG_INPUT_STATUS
+    except ModuleNotFoundError as error:
+        print(f"The module {error.name!r} is not installed: pip install it.", file=sys.stderr)
+        return WRONG_INPUT_STATUS
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""Stable-Baselines3's trainers: settings as its constructors and RL Baselines3 Zoo's entries have them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from cycletime.errors import InputError, NotInstalledError, quote
+from cycletime.trainers.trainer_run import TrainerRun
+
+ALGORITHMS = {"ppo": "PPO", "a2c": "A2C", "sac": "SAC", "td3": "TD3", "ddpg": "DDPG"}
+_OF_THE_ZOO = ("n_timesteps", "n_envs", "env_wrapper", "frame_stack", "vec_env_wrapper", "callback", "vec_env_class")
+"""Settings of an entry that are no keywords of a constructor; those that change the environment are refused."""
+
+
+def train(run: TrainerRun) -> None:
+    """Train as Stable-Baselines3 does, with its own Monitor telling the returns of episodes."""
+    try:
+        import stable_baselines3
+    except ModuleNotFoundError as error:
+        raise NotInstalledError(
+            "The trainer stable-baselines3 needs a package that is not installed: "
+            f"pip install 'cycletime[stable-baselines3]' ({error.name} is missing).",
+            name=error.name,
+        ) from None
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.env_util import make_vec_env
+    from stable_baselines3.common.vec_env import VecNormalize
+
+    if run.algorithm not in ALGORITHMS:
+        raise InputError(f"stable-baselines3 has no {run.algorithm} here: give one of {', '.join(ALGORITHMS)}.")
+    settings = dict(run.values)
+    if refused := [name for name in _OF_THE_ZOO[2:] if settings.get(name)]:
+        raise InputError(f"{refused[0]} is {quote(settings[refused[0]])}: the study's environment is made without it.")
+    normalize = _read(settings.pop("normalize", False))
+    keywords = {name: value for name, value in settings.items() if name not in _OF_THE_ZOO and value is not None}
+    policy = keywords.pop("policy", "MlpPolicy")
+    keywords = {name: _keyword(name, value) for name, value in keywords.items()}
+    noise = keywords.pop("noise_type", None), keywords.pop("noise_std", 0.0)
+    env: Any = make_vec_env(run.make_env, n_envs=run.num_envs, seed=run.seed)
+    if noise[0]:
+        keywords["action_noise"] = _noise(*noise, env.action_space.shape[-1])
+    if normalize:
+        env = VecNormalize(env, gamma=keywords.get("gamma", 0.99), **(normalize if isinstance(normalize, dict) else {}))
+
+    class Points(BaseCallback):  # type: ignore[misc]  # where it is not installed
+        """Reports each episode; its length in agent steps over all environments is the trainer's own count."""
+
+        def _on_step(self) -> bool:
+            for info in self.locals["infos"]:
+                if "episode" in info:
+                    run.report(self.num_timesteps * run.dt_s, self.num_timesteps, info["episode"]["r"])
+            return True
+
+    make = getattr(stable_baselines3, ALGORITHMS[run.algorithm])
+    try:
+        model = make(policy, env, seed=run.seed, device="cuda" if run.device == "gpu" else "cpu", **keywords)
+    except TypeError as error:
+        raise InputError(
+            f"{ALGORITHMS[run.algorithm]} of Stable-Baselines3 does not take a setting: {error}."
+        ) from error
+    model.learn(total_timesteps=run.agent_steps, callback=Points())
+    model.save(run.folder / "model.zip")
+
+
+def _keyword(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever an entry has
+    """A setting as a constructor takes it: the Zoo writes schedules as lin_3e-4, and keywords as Python's text."""
+    if isinstance(value, str) and value.startswith("lin_"):
+        return _linear(float(value.removeprefix("lin_")))
+    return _read(value) if name.endswith("_kwargs") else value
+
+
+def _linear(first: float) -> Callable[[float], float]:
+    return lambda remaining: remaining * first
+
+
+def _read(value: Any) -> Any:  # noqa: ANN401 - whatever an entry has
+    """A text such as 'dict(net_arch=[64, 64], activation_fn=nn.ReLU)' as what it means; nothing is executed."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return _evaluate(ast.parse(value, mode="eval").body)
+    except (ValueError, SyntaxError, AttributeError) as error:
+        raise InputError(
+            f"{quote(value)} cannot be read as settings: dict(...), lists, numbers and nn.NAME can."
+        ) from error
+
+
+def _evaluate(node: ast.expr) -> Any:  # noqa: ANN401 - whatever it means
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict" and not node.args:
+        return {each.arg: _evaluate(each.value) for each in node.keywords}
+    if isinstance(node, ast.List | ast.Tuple):
+        return [_evaluate(each) for each in node.elts]
+    if isinstance(node, ast.Dict):
+        return {ast.literal_eval(key): _evaluate(each) for key, each in zip(node.keys, node.values, strict=True) if key}
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "nn":
+        from torch import nn
+
+        return getattr(nn, node.attr)
+    return ast.literal_eval(node)
+
+
+def _noise(kind: str, std: float, size: int) -> Any:  # noqa: ANN401 - its class is Stable-Baselines3's
+    import numpy as np
+    from stable_baselines3.common.noise import NormalActionNoise, OrnsteinUhlenbeckActionNoise
+
+    kinds = {"normal": NormalActionNoise, "ornstein-uhlenbeck": OrnsteinUhlenbeckActionNoise}
+    if kind not in kinds:
+        raise InputError(f"noise_type is {quote(kind)}: give one of {', '.join(kinds)}.")
+    return kinds[kind](np.zeros(size), std * np.ones(size))

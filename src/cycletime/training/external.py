@@ -1,0 +1,185 @@
+"""What a run asks of another library's trainer, in place of an agent of ours: `RunSpec.agent` may be one of these."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from cycletime import rules
+from cycletime.agents.checks import check_counts
+from cycletime.duration import Duration
+from cycletime.errors import InputError, quote, unknown_name_error
+from cycletime.libraries import LIBRARIES
+from cycletime.libraries.names import ALIASES
+from cycletime.rules import Rule
+
+BUILT_IN = {"stable-baselines3": "stable-baselines3", "brax": "brax"}
+"""Trainers that come with this package, and whose words their values are in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainerSpec:
+    """A trainer: built in, a Python function, or a command."""
+
+    name: str = ""
+    """One of `BUILT_IN`, or a function as 'module:name'; empty for a command."""
+    command: tuple[str, ...] = ()
+    """Its words, with placeholders such as {discount}."""
+    words: str = ""
+    """The library whose names values have; empty for ours."""
+    curve: str = "progress.csv"
+    """Where a command writes its learning curve, in its folder: .csv, .jsonl, or 'tensorboard' for event files."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """What a command calls `seconds`, `agent_steps` and `return`."""
+    num_envs: int = 1
+    resume: tuple[str, ...] = ()
+    """Words that a command gets besides when it is to go on from what is in its folder; of a function, anything says
+    that it can. Without, a run that was stopped begins anew."""
+    home: str = ""
+    """Where a function's module and a command's files are looked for; changes no number."""
+
+    def __post_init__(self) -> None:
+        if bool(self.name) == bool(self.command):
+            raise InputError("A trainer is a name or a command: give one of them.")
+        name = ALIASES.get(self.name, self.name)
+        words = ALIASES.get(self.words, self.words) or BUILT_IN.get(name, "")
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "words", words)
+        module, colon, function = name.partition(":")
+        is_function = colon and all(part.isidentifier() for part in [*module.split("."), function])
+        if name and name not in BUILT_IN and not is_function:
+            known = f"give {', '.join(BUILT_IN)}, a function such as 'my_module:train', or a table with a command"
+            raise InputError(f"{quote(self.name)} is not a trainer: {known}.")
+        if words and words not in LIBRARIES:
+            raise unknown_name_error(words, "a library whose words are known", LIBRARIES)
+        if name in BUILT_IN and words != BUILT_IN[name]:
+            raise InputError(f"words is {quote(self.words)}: {name} has its own.")
+        check_counts(self, "num_envs")
+        if wrong := [key for key in self.columns if key not in ("seconds", "agent_steps", "return")]:
+            raise unknown_name_error(wrong[0], "a column", ("seconds", "agent_steps", "return"))
+
+    @property
+    def makes_own_worlds(self) -> bool:
+        """Whether an environment is a name that only the trainer understands."""
+        return bool(self.command) or self.name == "brax"
+
+    @property
+    def label(self) -> str:
+        """For people: a command by its script."""
+        if self.name:
+            return self.name
+        scripts = [Path(word).stem for word in self.command if word.endswith(".py")]
+        return next(iter(scripts), Path(self.command[0]).name)
+
+    def as_json(self) -> dict[str, Any]:
+        """Without what is as usual."""
+        usual = TrainerSpec(name="brax")
+        data = {key: value for key, value in asdict(self).items() if value != getattr(usual, key) or key == "name"}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in data.items() if value}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> TrainerSpec:
+        values: dict[str, Any] = {key: tuple(each) if isinstance(each, list) else each for key, each in data.items()}
+        return cls(**values)
+
+
+def read_trainer(table: Any, home: Path) -> TrainerSpec:  # noqa: ANN401 - whatever TOML has
+    """The trainer of a study file: a name, or a table."""
+    if isinstance(table, str):
+        return TrainerSpec(name=table, home=str(home.resolve()))
+    if not isinstance(table, Mapping):
+        raise InputError(f"trainer is {quote(table)}: give a name such as 'stable-baselines3', or a table [trainer].")
+    columns = {key: table[key] for key in ("seconds", "agent_steps", "return") if key in table}
+    given = {**table, "columns": {**table.get("columns", {}), **columns}}
+    given = {key: value for key, value in given.items() if key not in columns}
+    if given.get("resume") in (True, False):  # a function needs no words
+        given["resume"] = ["resume"] if given["resume"] else []
+    kinds = {"command": list, "resume": list, "columns": Mapping, "num_envs": int}
+    for key, value in given.items():
+        if key not in (each.name for each in fields(TrainerSpec)):
+            known = (*(each.name for each in fields(TrainerSpec)), "seconds", "agent_steps", "return")
+            raise unknown_name_error(key, "a setting of a trainer", known)
+        kind = kinds.get(key, str)
+        texts = value if isinstance(value, list) else value.values() if isinstance(value, Mapping) else ()
+        if not isinstance(value, kind) or isinstance(value, bool) or not all(isinstance(each, str) for each in texts):
+            needed = {list: "a list of texts", Mapping: "a table of texts", int: "a whole number", str: "a text"}[kind]
+            raise InputError(f"trainer has {key} = {quote(value)}: it must be {needed}.")
+    return TrainerSpec.from_json({"home": str(home.resolve()), **given})
+
+
+@dataclass(frozen=True)
+class ExternalAgent:
+    """What a trainer is given of its algorithm."""
+
+    algorithm: str
+    trainer: TrainerSpec
+    values: Mapping[str, Any]
+    """In our names, at the run's cycle time."""
+    settings: Mapping[str, Any]
+    """All of it in the words that the trainer takes."""
+
+    exploration = None
+    random_steps = 0
+    capacity = 1
+
+    @property
+    def period(self) -> int:
+        """The agent steps between two updates, as far as is known."""
+        return int(self.values.get("batch", 1))
+
+    @property
+    def learns_from(self) -> int:
+        return self.period
+
+    def as_json(self) -> dict[str, Any]:
+        return {"trainer": self.trainer.as_json(), "values": dict(self.values), "settings": dict(self.settings)}
+
+    @classmethod
+    def from_json(cls, algorithm: str, data: Mapping[str, Any]) -> ExternalAgent:
+        return cls(algorithm, TrainerSpec.from_json(data["trainer"]), data["values"], data["settings"])
+
+
+def tuned_hyperparameters(
+    trainer: TrainerSpec,
+    algorithm: str,
+    values: Mapping[str, Any],
+    others: Mapping[str, Any],
+    tuned_at: Duration,
+    tuned_fields: Collection[str] = (),
+) -> rules.Hyperparameters:
+    """All that is known of a trainer's values: what it is given in our words and in its own, and its defaults."""
+    kind = rules.ALGORITHMS[algorithm]
+    if not trainer.words:
+        return kind(dt=tuned_at, tuned_fields=tuned_fields, **values)
+    tuned = kind.from_(trainer.words, dt=tuned_at, n_envs=trainer.num_envs, **others)
+    return replace(tuned, tuned_fields=tuned_fields, **values)
+
+
+def external_agent(
+    trainer: TrainerSpec,
+    algorithm: str,
+    values: Mapping[str, Any],
+    *,
+    dt: Duration,
+    tuned_at: Duration | None,
+    rule: str | Rule | None,
+    others: Mapping[str, Any],
+) -> tuple[ExternalAgent, rules.Hyperparameters, rules.Hyperparameters]:
+    """What a trainer is given at `dt`, with the values as they were tuned and as a rule carried them.
+
+    `others` are in the trainer's words: where rules know one, such as Stable-Baselines3's n_steps, they carry it too.
+    """
+    tuned = tuned_hyperparameters(trainer, algorithm, values, others, dt if tuned_at is None else tuned_at)
+    carried = tuned if tuned_at is None else tuned.at(dt, rule)
+    settings: dict[str, Any] = {**carried.stated(), **others}
+    if trainer.words:
+        settings = dict(carried.to(trainer.words, trainer.num_envs))
+    return ExternalAgent(algorithm, trainer, dict(carried.stated()), settings), tuned, carried
+
+
+def python_of(word: str) -> str:
+    """The interpreter that runs this package, where a command says just 'python'."""
+    return sys.executable if word in ("python", "python3") else word

@@ -1,0 +1,145 @@
+"""Settings that mean time beside what rules carry: each is carried, kept or named, by whatever name it was given."""
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from cycletime.errors import InputError
+from cycletime.libraries import LIBRARIES, given_cycle_time
+from cycletime.libraries.time_keys import PREFIXES, TIME_KEYS, carry_time_keys
+from cycletime.rules import PPO, SAC
+
+ANYMAL: dict[str, Any] = {  # of Isaac Lab's velocity task, as params/env.yaml and params/agent.yaml have them
+    "agent": {"num_steps_per_env": 24, "max_iterations": 1500, "algorithm": {"gamma": 0.99, "num_mini_batches": 4}},
+    "env": {
+        "decimation": 4,
+        "sim": {"dt": 0.005},
+        "episode_length_s": 20.0,
+        "observations": {"policy": {"history_length": 5}},
+        "curriculum": {"action_rate": {"params": {"num_steps": 12_000}}},
+        "rewards": {
+            "track_lin_vel_xy_exp": {"weight": 1.0},
+            "termination_penalty": {"weight": -200.0},
+            "action_rate_l2": {"weight": -0.01},
+        },
+    },
+}
+
+
+def test_a_whole_configuration_of_isaac_lab_at_half_the_cycle_time() -> None:
+    exported = PPO.from_("isaac-lab", dt="20ms", n_envs=4096, **ANYMAL).at("10ms").to("isaac-lab")
+    changed = {
+        "agent.num_steps_per_env": 48,
+        "agent.algorithm.lam": 0.95,
+        "env.decimation": 2,
+        "env.curriculum.action_rate.params.num_steps": 24_000,
+    }
+    assert {name: exported[name] for name in changed} == changed
+    kept = ("agent.max_iterations", "agent.algorithm.gamma", "env.episode_length_s", "env.sim.dt")
+    assert [exported[name] for name in kept] == [1500, 0.99, 20.0, 0.005]
+    assert not [name for name in exported if not name.startswith(("agent.", "env."))]
+    (named,) = [note for note in exported.notes if note.startswith("NOT carried")]
+    for what in ("history_length 5 (would be 10:", "penalty.weight -200 (would be -400:", "-0.01 (would be -0.02:"):
+        assert what in named
+    assert exported.unknown == ()
+
+
+def test_there_and_back_is_the_same_configuration() -> None:
+    there = PPO.from_("isaac-lab", dt="20ms", n_envs=4096, **ANYMAL).at("10ms", "scaled").to("isaac-lab")
+    back = PPO.from_("isaac-lab", dt="10ms", n_envs=4096, **there).at("20ms", "scaled").to("isaac-lab")
+    flat = PPO.from_("isaac-lab", dt="20ms", n_envs=4096, **ANYMAL).to("isaac-lab")
+    assert dict(back) == pytest.approx(dict(flat))
+
+
+@pytest.mark.parametrize(
+    ("library", "said", "dt", "carried"),
+    [
+        (
+            "mujoco-playground",
+            {"num_timesteps": 10_000_000, "episode_length": 1000, "ctrl_dt": 0.02, "action_repeat": 1},
+            "20ms",
+            {"num_timesteps": 5_000_000, "episode_length": 500, "ctrl_dt": 0.04, "action_repeat": 1},
+        ),
+        ("mujoco-playground", {"ctrl_dt": 0.01, "action_repeat": 4}, "40ms", {"ctrl_dt": 0.02, "action_repeat": 4}),
+        ("cleanrl", {"total_timesteps": 1_000_000}, "20ms", {"total_timesteps": 500_000}),
+        ("rl-games", {"params.config.max_epochs": 500}, "20ms", {"params.config.max_epochs": 500}),
+    ],
+)
+def test_lengths_and_the_cycle_itself(library: str, said: dict[str, Any], dt: str, carried: dict[str, Any]) -> None:
+    sizes = {"horizon_length": 16, "minibatch_size": 64, "num_actors": 8, "gamma": 0.9, "tau": 0.9}
+    if library == "rl-games":
+        said = {**said, **{f"params.config.{name}": value for name, value in sizes.items()}}
+    values = PPO.from_(library, dt=dt, **said)
+    exported = values.at(2 * values.dt.exact_s).to(library)
+    assert {name: exported[name] for name in carried} == carried
+    assert not exported.unknown
+
+
+def test_names_of_another_version_are_understood() -> None:
+    said: dict[str, Any] = {"policy.discount": 0.9, "env.fps": 10}
+    old = SAC.from_("lerobot", dt="0.1", **said)
+    assert old.discount == 0.9
+    exported = old.at("50ms", "scaled").to("lerobot")
+    assert exported["env.fps"] == 20
+    assert exported["policy.discount"] == pytest.approx(0.9**0.5)
+    assert "algorithm.discount" not in exported
+
+
+@pytest.mark.parametrize(
+    ("said", "says"),
+    [
+        ({"agent.algorithm.gamma": 0.9, "algorithm.gamma": 0.9}, "are the same setting: give one of them"),
+        ({"agent.gamma": 0.9}, "has no setting 'agent.gamma' that depends on the cycle time"),
+        ({"policy.gamma": 0.9}, "did you mean algorithm.gamma"),
+        ({"sim.dt": 0.01, "decimation": 4}, "sim.dt 0.01 x decimation 4 is a cycle time of 40ms, and 20ms is given"),
+    ],
+)
+def test_what_would_stand_beside_a_default_is_refused(said: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        PPO.from_("isaac-lab", dt="20ms", num_steps_per_env=24, **said)
+
+
+def test_what_is_not_known_is_listed_and_passed_on() -> None:
+    exported = PPO.from_("sb3", dt="20ms", n_steps=512, own_setting=3).at("10ms").to("sb3")
+    assert (exported["own_setting"], exported.unknown) == (3, ("own_setting",))
+
+
+def test_a_decimation_that_would_be_no_whole_number_is_named() -> None:
+    changes = carry_time_keys("isaac-lab", {"decimation": 4}, Fraction(1, 3), ["decimation"])
+    assert changes.carried == {}
+    assert "decimation 4 (would be 1.333: it sets the cycle time)" in changes.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("library", "said", "dt"),
+    [
+        ("isaac-lab", {"env.decimation": 4, "env.sim.dt": 0.005}, "20ms"),
+        ("playground", {"ctrl_dt": 0.02}, "20ms"),
+        ("lerobot", {"env.fps": 30}, "30Hz"),
+        ("sb3", {"n_steps": 5}, None),
+    ],
+)
+def test_the_cycle_time_is_read_where_it_is_said(library: str, said: dict[str, Any], dt: str | None) -> None:
+    found = given_cycle_time(library, said)
+    assert (None if found is None else str(found)) == dt
+
+
+def test_keys_are_of_libraries_that_there_are() -> None:
+    assert set(TIME_KEYS) <= set(LIBRARIES)
+    assert set(PREFIXES) <= set(LIBRARIES)
+
+
+def test_a_short_mini_batch_is_told_with_what_would_divide() -> None:
+    carried = PPO(dt="16ms", batch=6824, minibatch=107)
+    notes = carried.to("sb3", n_envs=8).notes
+    assert notes == (
+        "stable-baselines3's last mini-batch of each epoch has 83 samples instead of 107; n_steps 856 would divide.",
+    )
+    assert 856 * 8 % 107 == 0
+    assert PPO(dt="16ms", batch=856 * 8, minibatch=107).to("sb3", n_envs=8).notes == ()
+
+
+def test_the_end_of_brax_s_unrolls_is_told_in_seconds() -> None:
+    exported = PPO(dt="8ms", batch=2000, minibatch=50).to("brax")
+    assert exported.notes == ("brax cuts its advantages at the end of each unroll: after 50 agent steps, 0.4 s.",)

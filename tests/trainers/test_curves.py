@@ -1,0 +1,76 @@
+"""Curves that trainers write, read while they are written; TensorBoard's own writer is the truth for its files."""
+
+from __future__ import annotations
+
+from math import isnan
+from pathlib import Path
+
+import pytest
+
+from cycletime.errors import RunError
+from cycletime.trainers.curves import CurvePoint, CurveReader
+
+
+def reader_of(folder: Path, curve: str = "progress.csv", **columns: str) -> CurveReader:
+    return CurveReader(folder, curve, dt_s=0.02, columns=columns)
+
+
+def test_lines_are_read_once_they_are_whole(tmp_path: Path) -> None:
+    reader, file = reader_of(tmp_path), tmp_path / "progress.csv"
+    assert reader.new_points() == []
+    file.write_text("seconds,return\n2,-5\n4,-")
+    assert reader.new_points() == [CurvePoint(2.0, 100, -5.0)]
+    with file.open("a") as more:
+        more.write("3.5\n")
+    assert reader.new_points() == [CurvePoint(4.0, 200, -3.5)]
+
+
+def test_columns_have_other_names(tmp_path: Path) -> None:
+    (tmp_path / "progress.csv").write_text("time/steps,loss,reward\n50,1,\n100,1,7\n")
+    assert reader_of(tmp_path, agent_steps="time/steps", **{"return": "reward"}).new_points() == [
+        CurvePoint(2.0, 100, 7.0)
+    ]
+
+
+def test_json_lines_may_tell_other_things(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text('{"loss": 1}\n{"seconds": 1, "return": NaN}\n')
+    (point,) = reader_of(tmp_path, "log.jsonl").new_points()
+    assert point[:2] == (1.0, 50)
+    assert isnan(point.mean_return)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("step,reward\n1,2\n", "it needs return, seconds"),
+        ("seconds,return\n1,abc\n", "Line 2 of progress.csv has 'abc' as return: it must be a number"),
+        ("seconds,return\n1\n", "has 1 columns, and the first one has 2"),
+        ("seconds,return\n-1,2\n", "both must be 0 or more"),
+        ("seconds,return\nnan,2\n", "both must be 0 or more"),
+    ],
+)
+def test_wrong_lines_are_refused_in_a_sentence(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "progress.csv").write_text(text)
+    with pytest.raises(RunError, match=says):
+        reader_of(tmp_path).new_points()
+
+
+def test_event_files_as_tensorboard_writes_them(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+    writer = EventFileWriter(str(tmp_path / "runs" / "a"))
+    for step, tag, value in ((64, "charts/SPS", 9.0), (300, "charts/episodic_return", -1.5), (2**33, "charts/x", 1.0)):
+        summary = Summary(value=[Summary.Value(tag=tag, simple_value=value)])
+        writer.add_event(Event(wall_time=1.0, step=step, summary=summary))
+    writer.close()
+    reader = reader_of(tmp_path, "tensorboard")
+    assert reader.new_points() == [CurvePoint(6.0, 300, -1.5)]
+    assert reader.tags == {"charts/SPS", "charts/episodic_return", "charts/x"}
+    (file,) = tmp_path.rglob("events*")
+    torn = file.read_bytes()[:-3]
+    file.write_bytes(torn)
+    reader = reader_of(tmp_path, "tensorboard", **{"return": "charts/x"})
+    assert reader.new_points() == []  # the last record is not whole

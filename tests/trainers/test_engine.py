@@ -1,0 +1,158 @@
+"""Trainers as processes: what they learn becomes a run, and whatever goes wrong is a sentence and leaves nothing."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cycletime.errors import InputError, RunError
+from cycletime.studies.plan import Plan
+from cycletime.studies.spec_file import study_from_table, study_table
+from cycletime.studies.study_folder import StudyFolder
+from cycletime.studies.worker import finish_run
+from cycletime.trainers.engine import TrainerBatch, TrainerEngine
+from cycletime.training.engine import Chunk
+from cycletime.training.spec import RunSpec
+
+TABLE = {"name": "own", "algorithm": "ppo", "dts": ["20ms"], "simulated_s": 100, "tuned": {"discount": 0.9}}
+WRITE = "open('progress.csv', 'w').write('seconds,return\\n' + ''.join(f'{t},{-t}\\n' for t in range(10, 101, 10)))"
+
+
+def spec_of(folder: Path, script: str, **trainer: object) -> RunSpec:
+    (folder / "train.py").write_text(script)
+    command = ["python", "train.py", "{discount}"]
+    study = study_from_table({**TABLE, "trainer": {"command": command, **trainer}}, folder)
+    return next(spec for _, spec in study.runs())
+
+
+def train(spec: RunSpec, folder: Path) -> list[Chunk]:
+    with closing(TrainerEngine().make_batch([spec])) as batch:
+        batch.use_folder(0, folder / "run")
+        return [chunk for chunks in batch.chunks({0: None}) for chunk in chunks.values() if isinstance(chunk, Chunk)]
+
+
+def test_a_command_gets_its_values_and_its_curve_becomes_the_runs(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, f"import sys\nassert sys.argv[1:] == ['0.9']\n{WRITE}")
+    chunks = train(spec, tmp_path)
+    returns = [value for chunk in chunks for value in chunk.episodes.returns.tolist()]
+    assert returns == [float(-t) for t in range(10, 101, 10)]
+    assert chunks[-1].is_last
+    assert (chunks[-1].env_steps, chunks[-1].agent_steps) == (100_000, 5000)
+
+
+def test_points_of_one_moment_are_their_mean(tmp_path: Path) -> None:
+    rows = "seconds,return\n50,1\n50,3\n90,5\n"
+    (*_, last) = train(spec_of(tmp_path, f"open('progress.csv', 'w').write({rows!r})"), tmp_path)
+    assert last.episodes.returns.tolist() == [2.0, 5.0]
+
+
+def test_a_trainer_that_goes_beyond_its_budget_is_ended(tmp_path: Path) -> None:
+    script = "import time\nopen('progress.csv', 'w').write('seconds,return\\n90,1\\n100.5,2\\n')\ntime.sleep(600)"
+    (*_, last) = train(spec_of(tmp_path, script), tmp_path)
+    assert last.is_last
+    assert last.episodes.env_steps.tolist() == [90_000]
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ("raise ValueError('no robot')", "train failed with status 1, last saying 'ValueError: no robot'"),
+        ("import os; os.kill(os.getpid(), 11)", "train was ended by SIGSEGV"),
+        ("print('hello')", "train ended without a point in progress.csv"),
+        ("open('progress.csv', 'w').write('seconds,return\\n10,1\\n')", "ended after 10 s of 100 s simulated"),
+        ("open('progress.csv', 'w').write('a,b\\n1,2\\n')", "progress.csv has the columns 'a, b'"),
+        ("open('progress.csv', 'w').write('seconds,return\\n50,1\\n20,1\\n')", "goes back from 50 s to 20 s"),
+    ],
+)
+def test_what_goes_wrong_is_one_sentence(tmp_path: Path, script: str, says: str) -> None:
+    with pytest.raises(RunError, match=says):
+        train(spec_of(tmp_path, script), tmp_path)
+
+
+def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, "", command=["no-such-program", "{discount}"])
+    with pytest.raises(InputError, match="'no-such-program' cannot be started"):
+        train(spec, tmp_path)
+
+
+def test_nothing_is_left_of_a_trainer_that_forks_and_ignores_signals(tmp_path: Path) -> None:
+    script = (
+        "import os, signal, sys, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "child = os.fork() or (os.setsid(), os.fork())\n"
+        "open(f'{os.getpid()}.pid', 'w').close()\nopen('progress.csv', 'w').write('seconds,return\\n')\ntime.sleep(600)"
+    )
+    spec = spec_of(tmp_path, script)
+    batch = TrainerEngine().make_batch([spec])
+    batch.use_folder(0, tmp_path / "run")
+    chunks, folder = batch.chunks({0: None}), tmp_path / "run" / "trainer"
+    while len(list(folder.glob("*.pid"))) < 3:
+        next(chunks)
+    batch.close()
+    for pid in (int(path.stem) for path in folder.glob("*.pid")):
+        for _ in range(100):
+            if not is_running(pid):
+                break
+            time.sleep(0.1)
+        assert not is_running(pid)
+
+
+def is_running(pid: int) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+@pytest.mark.parametrize(
+    ("trainer", "finds", "remark"),
+    [
+        ({}, "not os.path.exists('left')", "it was stopped and began anew"),
+        ({"resume": ["--on"]}, "os.path.exists('left') and sys.argv[-1] == '--on'", "it was resumed by its trainer"),
+    ],
+)
+def test_a_run_that_was_stopped_goes_on(tmp_path: Path, trainer: dict[str, Any], finds: str, remark: str) -> None:
+    stops = "if not os.path.exists('../half'):\n    open('../half', 'w'); open('left', 'w'); sys.exit(1)"
+    spec = spec_of(tmp_path, f"import os, sys\n{stops}\nassert {finds}\n{WRITE}", **trainer)
+    with pytest.raises(RunError):
+        train(spec, tmp_path)
+    earlier = TrainerBatch(spec).use_folder(0, tmp_path / "run")
+    assert earlier is not None
+    assert (earlier.sessions, earlier.remark) == (1, remark)
+    assert train(spec, tmp_path)[-1].is_last
+
+
+def test_a_function_in_a_study(tmp_path: Path) -> None:
+    (tmp_path / "own_module.py").write_text(
+        "def train(run):\n"
+        "    assert run.values['discount'] == 0.9 and run.agent_steps == 5000 and run.num_envs == 1\n"
+        "    for episode in range(1, 11):\n"
+        "        yield 500 * episode * run.dt_s, 500 * episode, run.seed - episode\n"
+    )
+    study = study_from_table({**TABLE, "trainer": "own_module:train", "seed": 3}, tmp_path)
+    assert study_from_table(json.loads(json.dumps(study_table(study)))) == study
+    folder = StudyFolder.create(tmp_path / "out", study)
+    (name,) = (run.name for run in Plan.of(study).runs)
+    assert finish_run(folder, name) == "finished"
+    result = folder.store.result(name) if name in folder.store.refresh() else {}
+    assert result["mean_over_episodes"] == 3 - 5.5
+    assert result["where"] == result["machine"]["trainer"] == "own_module:train"
+    assert not (tmp_path / "out" / "runs" / name).exists()
+
+
+def test_a_missing_package_is_said_and_not_tried_again(tmp_path: Path) -> None:
+    (tmp_path / "own_module.py").write_text("import no_such_package\n")
+    spec = next(spec for _, spec in study_from_table({**TABLE, "trainer": "own_module:train"}, tmp_path).runs())
+    with pytest.raises(InputError, match="'no_such_package' is not installed"):
+        train(spec, tmp_path)
+
+
+def test_another_place_is_no_other_run(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    here, there = (spec_of(folder, "") for folder in (tmp_path, tmp_path / "there"))
+    assert here.identity == there.identity
+    assert here.agent != there.agent
+    assert RunSpec.from_json(json.loads(json.dumps(here.as_json()))) == here

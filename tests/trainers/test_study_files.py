@@ -1,0 +1,132 @@
+"""Trainers in study files: values in their words, and a sentence for what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cycletime.errors import InputError
+from cycletime.rules import PPO
+from cycletime.studies.spec_file import study_from_table, study_table
+from cycletime.training.external import ExternalAgent
+
+SB3 = {
+    "name": "sb3",
+    "trainer": "sb3",
+    "env": "Pendulum-v1",
+    "env_dt": "25ms",
+    "algorithm": "ppo",
+    "dts": ["25ms", "50ms"],
+    "simulated_s": 50,
+    "tuned": {"dt": "50ms", "batch": 512, "minibatch": 64, "discount": 0.9},
+    "set": {"n_epochs": 7, "policy_kwargs": "dict(net_arch=[8])"},
+}
+
+
+def settings_of(table: dict[str, Any]) -> list[dict[str, Any]]:
+    agents = [cell.agent for cell in study_from_table(table).cells()]
+    return [dict(agent.settings) for agent in agents if isinstance(agent, ExternalAgent)]
+
+
+def test_values_are_carried_and_said_in_the_librarys_words() -> None:
+    study = study_from_table(SB3)
+    assert study.env_steps == 2000
+    fine, coarse = settings_of(SB3)
+    expected = PPO(dt="50ms", batch=512, minibatch=64, discount=0.9).at("25ms").to("stable-baselines3")
+    assert {name: fine[name] for name in ("n_steps", "batch_size", "gamma", "gae_lambda")} == {
+        name: expected[name] for name in ("n_steps", "batch_size", "gamma", "gae_lambda")
+    }
+    assert coarse["n_steps"] == 512
+    assert fine["n_epochs"] == coarse["n_epochs"] == 7
+
+
+def test_what_is_set_in_the_librarys_words_is_carried_too() -> None:
+    table = {**SB3, "tuned": {"dt": "50ms"}, "set": {"n_steps": 256, "gamma": 0.95}, "rules": ["horizons"]}
+    fine, coarse = settings_of(table)
+    assert coarse["n_steps"] == 256
+    assert fine["n_steps"] == 512
+    assert fine["gamma"] == pytest.approx(0.95**0.5)
+
+
+def test_an_entry_of_the_zoo(tmp_path: Path) -> None:
+    entry = """Pendulum-v1:
+  n_envs: 4
+  n_timesteps: !!float 1e5
+  policy: 'MlpPolicy'
+  n_steps: 1024
+  gae_lambda: 0.95
+  gamma: 0.9
+  learning_rate: !!float 1e-3
+  use_sde: True
+"""
+    (tmp_path / "ppo.yml").write_text(entry)
+    table = {**SB3, "tuned": {"dt": "50ms"}, "set": {}, "trainer": {"name": "sb3", "zoo": "ppo.yml"}}
+    study = study_from_table(table, tmp_path)
+    assert study.trainer is not None
+    assert study.trainer.num_envs == 4
+    fine, coarse = (cell.agent.settings for cell in study.cells() if isinstance(cell.agent, ExternalAgent))
+    assert (coarse["n_steps"], fine["n_steps"]) == (1024, 2048)
+    assert (coarse["gamma"], fine["policy"], fine["use_sde"]) == (0.9, "MlpPolicy", True)
+    assert study_from_table(study_table(study)) == study
+
+
+def test_values_of_no_cycle_time_are_not_carried() -> None:
+    fine, coarse = settings_of({**SB3, "tuned": {}, "set": {"n_steps": 100}})
+    assert fine == coarse
+    assert (fine["n_steps"], fine["batch_size"], fine["gamma"]) == (100, 64, 0.99)
+    with pytest.raises(InputError, match="it needs tuned_at"):
+        settings_of({**SB3, "tuned": {}, "rules": ["horizons"]})
+
+
+def test_the_other_algorithms_of_a_library() -> None:
+    table = {**SB3, "algorithm": "td3", "tuned": {"dt": "50ms", "discount": 0.98}, "set": {}}
+    assert settings_of(table)[1]["gamma"] == 0.98
+
+
+@pytest.mark.parametrize(
+    ("tuned", "given", "rule"),
+    [
+        ({}, {}, "dt-aware"),
+        ({"discount": 0.9}, {}, "horizons"),
+        ({}, {"gamma": 0.9}, "horizons"),  # in the library's words it is as much tuned
+        ({}, {"gamma": 0.99}, "dt-aware"),  # Stable-Baselines3's default
+    ],
+)
+def test_the_default_rule_looks_at_all_that_is_given(tuned: dict[str, Any], given: dict[str, Any], rule: str) -> None:
+    study = study_from_table({**SB3, "tuned": {"dt": "50ms", **tuned}, "set": given})
+    assert study.rules == {"ppo": (rule,)}
+
+
+COMMAND = {**SB3, "env": "My-Robot", "set": {}, "tuned": {"dt": "50ms", "discount": 0.9}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"trainer": "sb4"}, "'sb4' is not a trainer"),
+        ({"trainer": 3}, "trainer is 3"),
+        ({"trainer": {"command": "train"}}, "command = 'train': it must be a list of texts"),
+        ({"trainer": {"name": "sb3", "command": ["x"]}}, "a name or a command"),
+        ({"trainer": {"command": ["x", "{discount}"], "nun_envs": 3}}, "'nun_envs' is not a setting of a trainer"),
+        ({"trainer": {"command": ["x", "{gama}"]}}, r"The command has \{gama\}"),
+        ({"trainer": {"command": ["x"]}}, "discount is given, and the command does not take it"),
+        ({"trainer": {"command": ["x", "{discount}"], "words": "clean"}}, "not a library whose words are known"),
+        ({"trainer": {"command": ["x", "{discount}"]}, "simulated_s": -1}, "simulated_s is -1"),
+        ({"trainer": {"command": ["x", "{discount}"]}, "env_steps": 1}, "are both given"),
+        ({"trainer": "sb3", "env_dt": None}, "simulated_s needs one time step"),
+        ({"trainer": {"command": ["x", "{discount}"]}, "set": {"batch": 9}}, "so give it in 'tuned'"),
+        ({"trainer": "sb3", "algorithm": "dqn"}, "'dqn' is not an algorithm"),
+    ],
+)
+def test_what_is_wrong_is_said(changes: dict[str, Any], says: str) -> None:
+    table = {key: value for key, value in {**COMMAND, **changes}.items() if value is not None}
+    with pytest.raises(InputError, match=says):
+        study_from_table(table, Path()).check_runs()
+
+
+def test_a_command_in_cleanrls_words() -> None:
+    trainer = {"command": ["python", "ppo.py", "--num-steps", "{num_steps}"], "words": "cleanrl"}
+    fine, coarse = settings_of({**COMMAND, "tuned": {"dt": "50ms"}, "trainer": trainer})
+    assert (fine["num_steps"], coarse["num_steps"]) == (4096, 2048)
