@@ -337,7 +337,7 @@ def _films(folder: Path) -> Iterator[Film]:
 
 def _figures_html(data: PaperResults, figures: FigureData) -> str:
     missing = [f"{stem}: not run ({needs})" for stem, needs in missing_figures(data).items()]
-    html = "".join(map(figure_html, figures.figures))
+    html = "".join(map(figure_html, figures.figures[1:]))
     return html + (details(f"{len(missing)} figures that are not run", bullet_list(missing)) if missing else "")
 
 

@@ -54,7 +54,7 @@ def _answer(report: Report) -> Iterable[str]:
 
 
 def _figures(report: Report, data: FigureData) -> str:
-    html = "".join(map(figure_html, data.figures))
+    html = "".join(map(figure_html, data.figures[1:]))
     if data.figures and len(report.drawn()) < len(report.summaries):
         html += f"<p>{FEW_DRAWN}</p>"
     return html
