@@ -1,6 +1,6 @@
 """How often 95 % intervals hold the truth, by simulated studies of which the truth is known.
 
-    python benchmarks/coverage.py                 # the table in docs/statistics.md; about five minutes on one core
+    python benchmarks/coverage.py                 # the table in results/coverage.txt; about five minutes on one core
     python benchmarks/coverage.py 200 500         # of 200 studies each, with 500 resamples
 
 Each line has scores of one shape and number of runs; the numbers are percents of the studies.

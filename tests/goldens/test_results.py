@@ -112,7 +112,8 @@ def test_figures_of_the_paper_by_themselves(say: Say, here: Path) -> None:
 
 
 def test_the_page_of_horizons(say: Say, here: Path) -> None:
-    shutil.copy(ROOT / "docs" / "horizons.md", here / "page.md")
+    pages = (ROOT / "docs" / "horizons.md", RESULTS / "horizons" / "tables.md")
+    (here / "page.md").write_text("\n".join(page.read_text() for page in pages))
     said = say("experiment", "report", "horizons", "--out", "page.md", *HORIZONS)
     assert said.status == 0, said.err
     made = re.findall(r"<!-- made: .*?<!-- end -->", (here / "page.md").read_text(), re.DOTALL)

@@ -101,8 +101,9 @@ def test_nothing_is_tried_before_the_list_is_frozen() -> None:
     assert set(TRIED) <= set(FROZEN)
 
 
-def test_the_page_s_tables_are_those_of_the_results() -> None:
-    text = PAGE.read_text()
+@pytest.mark.parametrize("page", [PAGE, RESULTS / "tables.md"], ids=lambda page: page.name)
+def test_the_pages_tables_are_those_of_the_results(page: Path) -> None:
+    text = page.read_text()
     assert fill_page(text, list(KEPT.values())) == text
 
 

@@ -32,6 +32,8 @@ def test_figures_are_written_beside_the_page(
     monkeypatch.setattr(figures, "FORMATS", ("svg",))  # PNG takes as long as the rest
     page = tmp_path / "page.md"
     page.write_text("<!-- made: decision -->\n<!-- end -->\n")
+    assert write_page(evidence.results, page) == [page], "no figures where none is shown"
+    page.write_text(page.read_text() + "<!-- made: trial-figure -->\n<!-- end -->\n")
     page_again, *paths = write_page(evidence.results, page)
     assert page_again == page
     assert "The winner is " in page.read_text()

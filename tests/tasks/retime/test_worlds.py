@@ -63,7 +63,4 @@ def test_the_page_and_the_kept_tables_are_what_the_command_prints() -> None:
     heads = [line.split(" | ")[:3] for line in terms.splitlines() if line.endswith("|") and "-v" in line]
     assert len(heads) == len(BUILT_IN)
     assert all(" | ".join(head) in page for head in heads)
-    for row in worlds_table(["Reacher-v5"]).splitlines():
-        assert row in page
-    worlds = page[page.index("| environment | env_dt") :].split("\n\n")[0].splitlines()
-    assert {*worlds} <= {*kept.splitlines()}
+    assert all(row in kept for row in worlds_table(["Reacher-v5"]).splitlines())

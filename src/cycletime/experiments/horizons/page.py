@@ -226,11 +226,11 @@ _MAX_BYTES = 2**20
 
 
 def write_page(results: HorizonsResults, page: Path) -> list[Path]:
-    """Fill a page and write its figures beside it; the files."""
+    """Fill a page and, where it shows figures, write them beside it; the files."""
     from cycletime.experiments.horizons.figures import save_figures
 
     text = fill_page(read_bounded_text(page, _MAX_BYTES, encoding="utf-8"), all_evidence(results))
-    figures = save_figures(results, page.parent / FIGURES)
+    figures = save_figures(results, page.parent / FIGURES) if f"({FIGURES.as_posix()}/" in text else []
     write_whole(page, lambda file: file.write_text(text, encoding="utf-8"))
     return [page, *figures]
 
