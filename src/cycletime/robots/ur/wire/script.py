@@ -1,6 +1,7 @@
-"""URScript as far as it is used: one-line programs that move joints, and where programs of many lines end.
+"""URScript as far as it is used: one-line programs that move joints.
 
-Each line that arrives is a program of its own, which replaces the running one; so is each `def ... end` block.
+Each line that arrives is a program of its own, which replaces the running one; so is each `def ... end` block, which no
+simulated controller runs.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from cycletime.errors import InputError, quote
-from cycletime.robots.ur.types import JOINTS, Command, Joints, MoveJ, ServoJ, SpeedJ, StopJ, WireError
+from cycletime.robots.ur.types import JOINTS, Command, Joints, MoveJ, SpeedJ, StopJ, WireError
 
-_MAX_PROGRAM_BYTES = 1 << 20
+_MAX_LINE_BYTES = 1 << 16
 
 Argument: TypeAlias = float | tuple[float, ...] | bool | str
 
@@ -56,27 +57,15 @@ class Call:
         return [value for value in given.values() if isinstance(value, float)]
 
 
-@dataclass(frozen=True)
-class Program:
-    """A program of several lines, `def name(): ... end` or `sec name(): ... end`."""
-
-    kind: str
-    name: str
-    text: str
-
-
 def script_line(command: Command) -> str:
     """The one-line program that a command is, without the line's end."""
     match command:
         case SpeedJ(qd, acceleration, time_s):
             ends = f", {_number(time_s)}" if time_s > 0 else ""
             return f"speedj({_joints(qd)}, {_number(acceleration)}{ends})"
-        case ServoJ(q, time_s, lookahead_s, gain):
-            times = f"t={_number(time_s)}, lookahead_time={_number(lookahead_s)}"
-            return f"servoj({_joints(q)}, {times}, gain={_number(gain)})"
-        case MoveJ(q, acceleration, speed, time_s, blend_m):
+        case MoveJ(q, acceleration, speed, time_s):
             pace = f"a={_number(acceleration)}, v={_number(speed)}, t={_number(time_s)}"
-            return f"movej({_joints(q)}, {pace}, r={_number(blend_m)})"
+            return f"movej({_joints(q)}, {pace})"
         case StopJ(deceleration):
             return f"stopj(a={_number(deceleration)})"
 
@@ -87,18 +76,12 @@ def command_of(call: Call) -> Command:
         case "speedj":
             joints, (a, t) = call.joints_and("qd", a=1.4, t=0.0)
             return SpeedJ(joints, a, t)
-        case "servoj":
-            # a and v are parameters that no controller uses.
-            joints, (_, _, t, lookahead, gain) = call.joints_and(
-                "q", a=0.0, v=0.0, t=0.008, lookahead_time=0.1, gain=300.0
-            )
-            return ServoJ(joints, t, lookahead, gain)
-        case "movej":
-            joints, (a, v, t, r) = call.joints_and("q", a=1.4, v=1.05, t=0.0, r=0.0)
-            return MoveJ(joints, a, v, t, r)
+        case "movej":  # a line by itself has no corner for the radius r
+            joints, (a, v, t, _) = call.joints_and("q", a=1.4, v=1.05, t=0.0, r=0.0)
+            return MoveJ(joints, a, v, t)
         case "stopj":
             return StopJ(call.numbers(a=2.0)[0])
-    raise WireError(f"{call.name}() is not simulated: speedj, servoj, movej and stopj are.")
+    raise WireError(f"{call.name}() is not simulated: speedj, movej and stopj are.")
 
 
 def _joints(values: Joints) -> str:
@@ -157,7 +140,7 @@ def _argument(found: re.Match[str], line: str) -> Argument:
 
 
 _QUOTED = re.compile(r'"[^"\n]*"')
-_HEAD = re.compile(r"\s*(def|sec)\s+(\w+)\s*\(")
+_HEAD = re.compile(r"\s*(?:def|sec)\s+\w+\s*\(")
 _OPENS = re.compile(r"\s*(?:def|sec|thread|while|if|for)\b.*:\s*$")
 _ENDS = re.compile(r"\s*end\s*$")
 
@@ -167,26 +150,19 @@ class ScriptParser:
 
     def __init__(self) -> None:
         self._rest = b""
-        self._block: list[str] = []
         self._depth = 0
 
-    def feed(self, data: bytes) -> list[str | Program]:
-        """All lines and programs that are complete now; empty lines and comments are left out."""
+    def feed(self, data: bytes) -> list[str]:
+        """All lines that are complete now, of a block its first; empty lines and comments are left out."""
         *lines, self._rest = (self._rest + data).split(b"\n")
-        if len(self._rest) + sum(map(len, self._block)) > _MAX_PROGRAM_BYTES:
-            raise WireError(f"A program has not ended after {_MAX_PROGRAM_BYTES} bytes.")
-        found = (self._taken(line.decode("utf-8", "replace").rstrip("\r")) for line in lines)
-        return [each for each in found if each is not None]
+        if len(self._rest) > _MAX_LINE_BYTES:
+            raise WireError(f"A line has not ended after {_MAX_LINE_BYTES} bytes.")
+        found = (self._taken(line.decode("utf-8", "replace").strip()) for line in lines)
+        return [each for each in found if each]
 
-    def _taken(self, line: str) -> str | Program | None:
+    def _taken(self, line: str) -> str:
         bare = _QUOTED.sub('""', line).split("#")[0]
-        if not self._block and not _HEAD.match(bare):
-            return bare and line.strip() if bare.strip() else None
-        self._block.append(line)
-        self._depth += bool(_OPENS.match(bare)) - bool(_ENDS.match(bare))
-        if self._depth > 0:
-            return None
-        head = _HEAD.match(self._block[0])
-        program = None if head is None else Program(head[1], head[2], "\n".join(self._block))
-        self._block = []
-        return program
+        inside = self._depth > 0
+        if inside or _HEAD.match(bare):
+            self._depth = max(0, self._depth + bool(_OPENS.match(bare)) - bool(_ENDS.match(bare)))
+        return line if bare.strip() and not inside else ""
