@@ -15,7 +15,7 @@ from cycletime.robots.ur.simulator.profile import SimulatorSettings
 from cycletime.robots.ur.simulator.safety import SafetySystem, refusal_reason, violation_reason
 from cycletime.robots.ur.types import ArmState, Command, Joints, RobotMode, RuntimeState, SafetyMode, WireError
 from cycletime.robots.ur.wire.rtde import TextMessage, Value
-from cycletime.robots.ur.wire.script import command_of, parse_call
+from cycletime.robots.ur.wire.script import command_of
 from cycletime.ur5 import Geometry, forward
 
 _SMALL = 1e-6
@@ -99,7 +99,7 @@ class Controller:
         """A script line has arrived; it replaces what runs, once it has got through."""
         if self._takes_scripts(line):
             try:
-                self.run(command_of(parse_call(line)))
+                self.run(command_of(line))
             except WireError as error:
                 self.say(str(error), level=1)
 
