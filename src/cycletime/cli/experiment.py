@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, TypeAlias
 
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, arg, subcommand
 
-from cycletime.cli.options import NO_NAMES, Count, NameListOption, Real, Text
+from cycletime.cli.options import Count, Real, Text
 from cycletime.cli.output import format_columns
 from cycletime.cli.study import WorkerOptions
 from cycletime.errors import InputError
@@ -234,10 +234,6 @@ class CollectResults(Investigated):
     """The folder that 'cycletime experiment run' or a pack filled."""
     results: Annotated[Optional[Path], arg(metavar="FOLDER", help_behavior_hint="(default: OUT/results)")] = None  # noqa: UP045
     """Where results are kept, one file for each study."""
-    wall: Annotated[NameListOption, arg(metavar="STUDY=SECONDS ...")] = NO_NAMES
-    """How long studies took, where it was not written down."""
-    clips: bool = False
-    """Film median runs of the paper at 4 ms, too; that takes the extra 'film'."""
 
     def run(self) -> int:
         from cycletime.training.machine import prepare_jax
@@ -246,8 +242,7 @@ class CollectResults(Investigated):
         from cycletime.experiments.results import collect_results
 
         results = self.results or self.out / "results"
-        walls_s = _parse_wall_times(self.wall)
-        collected = collect_results(self.declared, self.out, results, walls_s, clips=self.clips)
+        collected = collect_results(self.declared, self.out, results)
         for path in collected.kept:
             print(f"{path}, {path.stat().st_size / 1024:,.0f} KiB")
         for name, (done, of) in collected.unfinished.items():
@@ -255,19 +250,6 @@ class CollectResults(Investigated):
         if collected.kept:
             print(f"To see what they say: cycletime experiment report {self.investigation} --results {results}")
         return 0
-
-
-def _parse_wall_times(walls: NameListOption) -> dict[str, float]:
-    found = {}
-    for each in walls:
-        name, _, value = each.partition("=")
-        try:
-            found[name] = float(value)
-        except ValueError:
-            found[name] = -1.0
-        if not found[name] > 0:
-            raise InputError(f"--wall is {each!r}: give it as STUDY=SECONDS, such as ppo-grid=215.")
-    return found
 
 
 @dataclass(frozen=True, kw_only=True)
