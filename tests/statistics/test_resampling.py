@@ -113,21 +113,6 @@ def test_a_percentile_interval_is_that_of_all_resamples() -> None:
     assert (found.interval, found.resamples, found.n) == ("80 % bootstrap", 40_000, 5)
 
 
-def test_a_bca_interval_is_that_of_efron_s_formula() -> None:
-    scores = np.array(SKEWED)
-    resamples = np.random.default_rng(1).choice(scores, (100_000, len(scores))).mean(axis=1)
-    bias = stats.norm.ppf((resamples < scores.mean()).mean())
-    left_out = np.array([np.delete(scores, i).mean() for i in range(len(scores))])
-    deviations = left_out.mean() - left_out
-    acceleration = (deviations**3).sum() / (6 * (deviations**2).sum() ** 1.5)
-    normal = bias + stats.norm.ppf([0.025, 0.975])
-    levels = stats.norm.cdf(bias + normal / (1 - acceleration * normal))
-    found = bootstrap(scores, np.mean, method="BCa", resamples=40_000)
-    assert ends(found) == pytest.approx(tuple(np.quantile(resamples, levels)), rel=0.02)
-    assert found.interval == "95 % bootstrap (BCa)"
-    assert ends(found)[1] > ends(bootstrap(scores, np.mean))[1]  # the long tail is above
-
-
 def test_runs_are_drawn_within_each_cell_by_itself() -> None:
     a, b = np.array([0.0, 1.0, 5.0]), np.array([20.0, 23.3])
     combinations = product(product(a, repeat=3), product(b, repeat=2))
@@ -188,12 +173,6 @@ def test_the_interval_of_the_probability_is_that_of_all_resamples() -> None:
     ]
     found = probability_of_improvement(x, y, confidence=0.7, resamples=20_000)
     assert ends(found) == pytest.approx(tuple(np.quantile(all_shares, [0.15, 0.85])), abs=1e-9)
-
-
-def test_bca_where_it_is_undefined_becomes_percentile_and_says_so() -> None:
-    found = probability_of_improvement([4, 5, 6], [1, 2, 3], method="BCa")
-    assert ends(found) == (1.0, 1.0)
-    assert found.interval == "95 % bootstrap (percentile, as BCa is undefined)"
 
 
 def test_the_same_seed_draws_the_same_and_another_differs() -> None:

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 from tyro.conf import Positional, arg
 
-from cycletime.cli.options import Count, Text
+from cycletime.cli.options import Text
 from cycletime.errors import InputError, printable
 
 if TYPE_CHECKING:
     from cycletime.reports.report import Report
 
-_STUDY_ONLY = ("measure", "interval", "iqm", "grid_points", "json", "markdown")
+_STUDY_ONLY = ("measure", "interval", "iqm", "json")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReportCommand:
     """Report what a folder says: a study, a run, or results of the paper.
 
-    Of a study: which cycle time is best, what rules change and save, and what the data do not decide. With the text
+    Of a study: which cycle time is best, what rules change, and what the data do not decide. With the text
     come tables, figures, and one HTML page to look at.
     """
 
@@ -36,12 +36,8 @@ class ReportCommand:
     """One standard error (se), Student's t with 95 % (t), or a bootstrap with 95 % (bootstrap)."""
     iqm: bool = False
     """Interquartile means instead of means, with a bootstrap's interval."""
-    grid_points: Annotated[Count, arg(help_behavior_hint="(default: the study's own, or else the paper's)")] = None
-    """Points of the grid that tuning each cycle time would take."""
     json: bool = False
     """Print JSON, and write no files unless --out is given."""
-    markdown: bool = False
-    """Print Markdown, and write no files unless --out is given."""
 
     def run(self) -> int:
         if (self.folder / "study.json").exists() or not self.folder.is_dir():
@@ -95,46 +91,40 @@ class ReportCommand:
         from cycletime.reports.summary import Statistics
         from cycletime.studies.study_folder import StudyFolder
 
-        if self.json and self.markdown:
-            raise InputError("--json and --markdown are both given: give one of them.")
         report = Report.of(
             StudyFolder.open(self.folder),
             measure=self.measure,
             statistics=Statistics(self.interval or ("bootstrap" if self.iqm else "se"), self.iqm),
-            grid_points=self.grid_points,
             command=self._command(),
         )
-        is_text = not (self.json or self.markdown)
         if self._page is not None:
             _make_folder(self._page)
             write_page(report, self._page)
             end = f"The page is {printable(str(self._page))}: open it in a browser."
         else:
             out = self.out or self.folder / "report"
-            if self.out is not None or is_text:
+            if self.out is not None or not self.json:
                 write_report(report, out)
             self._print(report)
             end = f"\nOpen {printable(str(out / PAGE_FILE))} in a browser; tables, text and figures are beside it."
-        if is_text:
+        if not self.json:
             print(end)
         return 1 if report.scores.folder.damage() else 0
 
     def _command(self) -> str:
         words = ["cycletime", "report", str(self.folder)]
-        for name, value in (("out", self.out), ("interval", self.interval), ("grid-points", self.grid_points)):
+        for name, value in (("out", self.out), ("interval", self.interval)):
             words += [] if value is None else [f"--{name}", str(value)]
         words += [] if self.measure == "average" else ["--measure", self.measure]
         return shlex.join([*words, *(["--iqm"] if self.iqm else [])])
 
     def _print(self, report: Report) -> None:
-        from cycletime.reports.output import print_report, report_as_json, report_as_markdown
+        from cycletime.reports.output import print_report, report_as_json
 
         if self.json:
             from json import dumps
 
             print(dumps(report_as_json(report), indent=2))
-        elif self.markdown:
-            print(report_as_markdown(report), end="")
         else:
             from rich.console import Console
 

@@ -119,8 +119,8 @@ class Investigation(Generic[R]):
     """What is kept of a study beside its runs: at least its scale and the command that runs it again."""
     curve_bins: int | None = None
     """Of the curves that are kept; by default as many as there are."""
-    collect_more: Callable[[Mapping[str, StudyFolder], Path, bool], list[Path]] | None = None
-    """Keeps more of finished studies than their outcomes, with films or without; the files."""
+    collect_more: Callable[[Mapping[str, StudyFolder], Path], list[Path]] | None = None
+    """Keeps more of finished studies than their outcomes; the files."""
     read: Callable[[Path], R]
     verdicts: Mapping[str, Callable[[R], str]] = field(default_factory=dict)
     """By claim or by what is judged, the verdict as text."""

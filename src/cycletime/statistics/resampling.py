@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +18,6 @@ RunIndices = NDArray[np.int64]
 """Of runs in their cell."""
 Cells = Scores | Mapping[Any, Scores]
 """One cell, or several by their names."""
-Method = Literal["percentile", "BCa"]
-"""How the resamples become an interval."""
 
 RESAMPLES = 10_000
 """The ends of a 95 % interval then vary from seed to seed by about 1 % of its width."""
@@ -28,7 +25,7 @@ _NO_CELLS = "There are no cells: give at least one, such as {'16ms': [...]}."
 _MAX_NUMBERS_PER_CHUNK = 2e6  # which bounds the memory
 
 
-class Resampling(TypedDict, total=False):
+class Options(TypedDict, total=False):
     """How a bootstrap is done; all have defaults."""
 
     confidence: float
@@ -37,29 +34,18 @@ class Resampling(TypedDict, total=False):
     """How many times the runs of each cell are resampled; 10,000."""
     seed: int
     """Of the resampling; 0."""
-    method: Method
-    """'percentile', the default and rliable's; or 'BCa', which corrects bias and skewness (where it is undefined, with
-    nearly all resamples alike, it becomes 'percentile' and the estimate says so)."""
-
-
-class Options(Resampling, total=False):
-    """The same, and how failed runs are treated."""
-
     failed: Failed
     """What happens to scores that are not finite; 'refuse'."""
 
 
-def bootstrap(
-    scores: Cells, statistic: Callable[..., Any], *, failed: Failed = "refuse", **options: Unpack[Resampling]
-) -> Estimate:
-    """Any statistic of one or several cells, with a bootstrap interval.
+def bootstrap(scores: Cells, statistic: Callable[..., Any], **options: Unpack[Options]) -> Estimate:
+    """Any statistic of one or several cells, with a percentile bootstrap's interval, as rliable has it.
 
     Args:
         scores: One cell, or several by their names.
         statistic: A function of the cells in turn and of `axis`, the runs', such as `numpy.mean` for one cell. It is
             called with arrays of many resamples at once.
-        failed: What happens to scores that are not finite.
-        options: See `Resampling`.
+        options: See `Options`.
 
     Raises:
         InputError: if a cell is empty, scores are not finite, or an option is out of its range.
@@ -67,8 +53,8 @@ def bootstrap(
     by_name = scores if isinstance(scores, Mapping) else {"": scores}
     if not by_name:
         raise InputError(_NO_CELLS)
-    cells, n_failed = _finite_cells(by_name.values(), failed)
-    return _estimate(cells, n_failed, statistic, options)
+    cells, n_failed = _finite_cells(by_name.values(), options.pop("failed", "refuse"))
+    return _estimate(cells, n_failed, statistic, **options)
 
 
 def _finite_cells(cells: Iterable[Scores], failed: Failed) -> tuple[list[Array], int]:
@@ -78,7 +64,10 @@ def _finite_cells(cells: Iterable[Scores], failed: Failed) -> tuple[list[Array],
 
 
 def _estimate(
-    cells: Sequence[NDArray[Any]], n_failed: int, statistic: Callable[..., Any], options: Resampling
+    cells: Sequence[NDArray[Any]],
+    n_failed: int,
+    statistic: Callable[..., Any],
+    **options: Any,  # noqa: ANN401
 ) -> Estimate:
     low, high, interval, resamples = bootstrap_interval(cells, statistic, **options)
     return Estimate(
@@ -145,7 +134,7 @@ def probability_of_improvement(x: Cells, y: Cells, **options: Unpack[Options]) -
         return np.asarray(np.mean(shares, axis=0))
 
     # Places of runs are drawn, and not their scores, so that each pair of scores is compared once and for all.
-    return _estimate([np.arange(len(cell)) for cell in cells], n_failed, statistic, options)
+    return _estimate([np.arange(len(cell)) for cell in cells], n_failed, statistic, **options)
 
 
 def frequency_averaged_score(scores: Mapping[Any, Scores], **options: Unpack[Options]) -> Estimate:
@@ -190,27 +179,17 @@ def bootstrap_interval(
     confidence: float = 0.95,
     resamples: int = RESAMPLES,
     seed: int = 0,
-    method: Method = "percentile",
 ) -> tuple[Array | None, Array | None, str, int]:
     """The interval's ends, which interval it is, and how many resamples it took; runs are the cells' last axis."""
     words = f"{percent(confidence)} bootstrap"
     if resamples < 1:
         raise InputError(f"{resamples} resamples make no interval: take 1 or more, such as {RESAMPLES}.")
-    if method not in ("percentile", "BCa"):
-        raise InputError(f"{method!r} is not a method of the bootstrap: take 'percentile' or 'BCa'.")
     if min(cell.shape[-1] for cell in cells) < 2:
         return None, None, NO_INTERVAL, 0
     tail = (1 - confidence) / 2
     ends = 100 * tail, 100 * (1 - tail)
-    if method == "percentile":
-        low, high = np.percentile(_resample_statistic(cells, statistic, resamples, seed), ends, axis=-1)
-        return low, high, words, resamples
-    found = _bca(cells, statistic, confidence, resamples, seed)
-    low, high = found.confidence_interval
-    if np.isfinite([low, high]).all():
-        return low, high, f"{words} (BCa)", resamples
-    low, high = np.percentile(found.bootstrap_distribution, ends, axis=-1)
-    return low, high, f"{words} (percentile, as BCa is undefined)", resamples
+    low, high = np.percentile(_resample_statistic(cells, statistic, resamples, seed), ends, axis=-1)
+    return low, high, words, resamples
 
 
 def _resamples_per_chunk(cells: Sequence[NDArray[Any]]) -> int:
@@ -230,25 +209,6 @@ def _resample_statistic(
         drawn = [cell.take(rng.integers(cell.shape[-1], size=(count, cell.shape[-1])), axis=-1) for cell in cells]
         parts.append(statistic(*drawn, axis=-1))
     return np.concatenate(parts, axis=-1)
-
-
-def _bca(cells: Sequence[Array], statistic: Callable[..., Any], confidence: float, resamples: int, seed: int) -> Any:  # noqa: ANN401 - SciPy's result
-    from scipy import stats  # which takes most of a second to import, and most reports need nothing of it
-
-    # It divides by zero where it is undefined, which the caller treats.
-    with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
-        warnings.simplefilter("ignore", stats.DegenerateDataWarning)
-        return stats.bootstrap(
-            cells,
-            statistic,
-            vectorized=True,
-            axis=-1,
-            confidence_level=confidence,
-            n_resamples=resamples,
-            method="BCa",
-            batch=_resamples_per_chunk(cells),
-            rng=np.random.default_rng(seed),
-        )
 
 
 def _win_table(x: Array, y: Array) -> Array:

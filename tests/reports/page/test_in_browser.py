@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 
 from cycletime.cli import main
-from cycletime.reports.page.document import calculator_html, embedded_html
+from cycletime.reports.page.document import calculator_html
 from cycletime.reports.page.figures import FigureData
 from cycletime.reports.report import Report
 from cycletime.studies.plan import Plan
 from cycletime.studies.spec_file import study_from_table
 from cycletime.studies.study_folder import StudyFolder
+from docs.hooks import embedded_html
 from tests.reports.conftest import TABLE, finished
 from tests.reports.page.random_transfers import by_python, draw_transfer
 

@@ -16,7 +16,6 @@ from cycletime.experiments.investigation import scale_label
 from cycletime.experiments.judging import Claim, JudgedClaim, Verdict, claims_as_json, judge
 from cycletime.experiments.outcome import NotRunError, Outcome, OutcomeCell
 from cycletime.experiments.paper.claims import CHANGES, CLAIMS
-from cycletime.experiments.paper.clips import CAPTIONS_FILE
 from cycletime.experiments.paper.data import (
     BASELINE_BATCH,
     DTS,
@@ -266,6 +265,7 @@ _COMPARED = (
     *("ppo-robot", "ppo-robot-2000"),
 )
 """Studies that compare rules from one set of values."""
+_CAPTIONS_FILE = "clips.json"
 _MAX_FILM_BYTES = 2**20
 _MAX_CAPTION_BYTES = 2**16
 
@@ -320,7 +320,7 @@ def _claims_html(judged: dict[str, JudgedClaim]) -> str:
 
 
 def _films(folder: Path) -> Iterator[Film]:
-    captions = folder / CAPTIONS_FILE
+    captions = folder / _CAPTIONS_FILE
     if not captions.is_file() or captions.stat().st_size > _MAX_CAPTION_BYTES:
         return
     for caption in json.loads(captions.read_bytes()):

@@ -1,7 +1,4 @@
-"""A page as one HTML file: its text, its data in compressed form, and the scripts and styles that show them.
-
-Parts of it also go into other pages, such as the docs' calculator.
-"""
+"""A page as one HTML file: its text, its data in compressed form, and the scripts and styles that show them."""
 
 from __future__ import annotations
 
@@ -159,30 +156,3 @@ def _script_json(data: object) -> str:
 def _data_block(name: str, content: str) -> str:
     """Data that the browser keeps as text until a script asks for it."""
     return f'<script type="text/plain" id="data-{name}">{content}</script>\n'
-
-
-_EMBEDDED_SCRIPTS = [name for name in SCRIPTS if name != "page.js"]
-_EMBEDDED_STYLES = [name for name in STYLES if name != "page.css"]
-_START_SCRIPT = """
-document.documentElement.dataset.theme = "light"; // as the page around it
-{
-  const data = %s, charts = [];
-  for (const place of document.querySelectorAll("[data-figure]")) {
-    charts.push(new cycletime.Chart(place, data.figures[place.dataset.figure], data, async () => ({})));
-    charts.at(-1).draw();
-  }
-  document.addEventListener("cycletime:carried", ({ detail }) => {
-    for (const chart of charts) { chart.state.mark = detail; chart.draw(); }
-  });
-  for (const place of document.querySelectorAll(".calculator")) cycletime.calculator(place, data.rules);
-}
-"""
-
-
-def embedded_html(data: FigureData) -> str:
-    """The scripts and data for figures of points and calculators that stand in another page."""
-    begin = _START_SCRIPT % _script_json({**data.as_json(), "rules": calculator_data()})
-    return (
-        f"<style>{''.join(map(asset, _EMBEDDED_STYLES))}</style><script>"
-        f"{''.join(map(asset, _EMBEDDED_SCRIPTS))}{begin}</script>"
-    )

@@ -80,8 +80,6 @@ def _tables(report: Report) -> str:
     parts = []
     for table, sections in report.tables():
         parts += [html_table(table), *(_sentences(heading, sentences) for heading, sentences in sections)]
-    if report.saving_sentences:
-        parts += ["<h3>What a rule saves</h3>", bullet_list(report.saving_sentences)]
     return "".join(parts)
 
 
