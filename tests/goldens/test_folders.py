@@ -34,7 +34,7 @@ def test_a_finished_study_is_reported_on(say: Say, folders: Path) -> None:
     said = say("study", "report", "study-finished", "--out", "report")
     holds("of-folders/study-report.txt", said.told(folders))
     out = folders / "report"
-    for name in ("report.txt", "report.json", "scores.csv"):
+    for name in ("report.md", "report.json", "scores.csv"):
         holds(f"of-folders/study-report/{name}", steady((out / name).read_text(), folders, _TIMES))
     holds_json("of-folders/study-report/figures.json", drawn_in(out))
     names = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
@@ -43,7 +43,7 @@ def test_a_finished_study_is_reported_on(say: Say, folders: Path) -> None:
 
 
 @pytest.mark.goldens
-@pytest.mark.parametrize("words", ["--measure last-tenth --interval t", "--iqm", "--json"])
+@pytest.mark.parametrize("words", ["--measure last-tenth --interval t", "--iqm --markdown", "--json"])
 def test_other_reports_on_a_study(say: Say, folders: Path, words: str) -> None:
     name = "-".join(word.strip("-") for word in words.split())
     holds(f"of-folders/study-report-{name}.txt", say("study", "report", "study-finished", *words.split()).told(folders))

@@ -8,7 +8,7 @@ from rich.console import Console
 from scipy import stats
 
 from cycletime.reports import tables as choices_module
-from cycletime.reports.output import print_report, report_as_json, write_report
+from cycletime.reports.output import print_report, report_as_json, report_as_markdown, write_report
 from cycletime.reports.report import Report
 from cycletime.reports.tables import RankedChoices
 from cycletime.studies.study_folder import StudyFolder
@@ -83,6 +83,7 @@ def test_long_tables_end_with_how_many_more_there_are(make_study: MakeStudy, mon
 
 def test_they_are_in_all_that_is_written(make_study: MakeStudy, tmp_path: Path) -> None:
     report = Report.of(make_study(by_batch({100: -50.0, 200: 1.0, 300: 0.5}), **KEYS))
+    assert "| 200 | 0.333333 | 1.00 ± 0.58 (3) |" in report_as_markdown(report)
     (told,) = report_as_json(report)["choices"]
     assert [each["hyperparameters"]["batch"] for each in told["ranking"]] == [200, 300, 100]
     assert [each["verdict"] for each in told["ranking"]] == [None, "undecided", "worse"]
@@ -93,7 +94,7 @@ def test_they_are_in_all_that_is_written(make_study: MakeStudy, tmp_path: Path) 
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == [
         "report.html",
         "report.json",
-        "report.txt",
+        "report.md",
         "scores.csv",
     ]
 

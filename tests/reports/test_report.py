@@ -11,19 +11,17 @@ import pytest
 
 from cycletime.errors import InputError, RunError
 from cycletime.reports import drawing
-from cycletime.reports.output import report_as_json, write_report
+from cycletime.reports.output import markdown_text, report_as_json, report_as_markdown, write_report
 from cycletime.reports.report import Report
 from cycletime.studies.study_folder import StudyFolder
 
 MakeStudy = Callable[..., StudyFolder]
-GOLDEN = Path(__file__).parent / "small.txt"
+GOLDEN = Path(__file__).parent / "small.md"
 
 
-def test_the_text_is_what_it_was(decided: StudyFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "draw_figure", lambda spec: None)
-    monkeypatch.setattr(drawing, "save_figures", lambda *_: [])
-    write_report(Report.of(decided), tmp_path)
-    told = (tmp_path / "report.txt").read_text()
+def test_markdown_is_what_it_was(decided: StudyFolder) -> None:
+    report = Report.of(decided, command="cycletime study report study")
+    told = report_as_markdown(report, [["reacher-ppo-performance.png", "reacher-ppo-curves.png"]])
     # The ends of bootstrap intervals are SciPy's own draws.
     assert re.sub(r"(frequency.*)", lambda line: re.sub(r"\[.*?\]", "[...]", line[0]), told) == GOLDEN.read_text()
 
@@ -42,9 +40,11 @@ def test_all_files_are_written_and_the_same_each_time(decided: StudyFolder, tmp_
         "reacher-ppo-performance.svg",
         "report.html",
         "report.json",
-        "report.txt",
+        "report.md",
         "scores.csv",
     ]
+    for target in re.findall(rb"\]\(([^)]+)\)", one["report.md"]):
+        assert target.decode() in one
 
 
 def test_files_are_utf_8_whatever_the_locale_is(
@@ -52,13 +52,13 @@ def test_files_are_utf_8_whatever_the_locale_is(
 ) -> None:
     monkeypatch.setattr(io, "text_encoding", lambda encoding, stacklevel=2: encoding or "ascii")
     write_report(Report.of(make_study(lambda labels, seed: None)), tmp_path)
-    assert (tmp_path / "report.txt").read_bytes().decode()
+    assert (tmp_path / "report.md").read_bytes().decode()
 
 
 def test_a_folder_whose_name_is_not_utf_8_gets_a_report_that_is(make_study: MakeStudy, tmp_path: Path) -> None:
     odd = tmp_path / os.fsdecode(b"caf\xe9")
     write_report(Report.of(make_study(lambda labels, seed: None), command=f"cycletime study report {odd}"), odd)
-    for name in ("report.html", "report.json"):
+    for name in ("report.md", "report.html", "report.json"):
         assert r"caf\udce9" in (odd / name).read_text(encoding="utf-8")
     assert (odd / "scores.csv").is_file()
 
@@ -83,20 +83,21 @@ def test_panels_with_the_same_words_have_files_of_their_own_and_layers_stand_in_
     make_study: MakeStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(drawing, "draw_figure", lambda spec: None)
-    drawn: list[str] = []
-    monkeypatch.setattr(drawing, "save_figures", lambda figures, out, formats: drawn.extend(figures))
+    monkeypatch.setattr(drawing, "save_figures", lambda names, out, _: [out / f"{name}.png" for name in names])
     sets = {"hidden": [[8, 8], [88]], "learn_when": ["batch", "episode_end"]}
     scores = {((8, 8), "batch"): 1.0, ((8, 8), "episode_end"): 3.0, ((88,), "batch"): 2.0, ((88,), "episode_end"): 4.0}
     folder = make_study(
         lambda labels, seed: scores[labels["hidden"], labels["learn_when"]], set=sets, rules=["baseline"], seeds=1
     )
     write_report(Report.of(folder), tmp_path)
+    told = (tmp_path / "report.md").read_text()
     # The three best of four choices are drawn.
-    assert sorted(drawn) == [
-        f"reacher-ppo-hidden-{hidden}-learn-when-{when}-{kind}"
-        for hidden, when in (("8-8", "episode-end"), ("88", "batch"), ("88", "episode-end"))
-        for kind in ("curves", "performance")
+    assert re.findall(r"\]\((.*)-learn-when-(.*)-performance\.png\)", told) == [
+        ("reacher-ppo-hidden-8-8", "episode-end"),
+        ("reacher-ppo-hidden-88", "batch"),
+        ("reacher-ppo-hidden-88", "episode-end"),
     ]
+    assert "Figures are of the 3 best" in told
     with (tmp_path / "scores.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [(row["hidden"], row["learn_when"]) for row in rows[:3]] == [
@@ -111,12 +112,12 @@ def test_a_study_without_any_score_is_reported_without_figures(make_study: MakeS
     assert sorted(file.name for file in tmp_path.iterdir() if file.is_file()) == [
         "report.html",
         "report.json",
-        "report.txt",
+        "report.md",
         "scores.csv",
     ]
-    told = (tmp_path / "report.txt").read_text()
+    told = (tmp_path / "report.md").read_text()
     assert "0 of 9 runs have a score; the others: 9 not done yet." in told
-    assert re.search(r"16 ms +. +- \(0 of 3\) . - \(0 of 3\) same runs", told)
+    assert "| 16 ms | - (0 of 3) | - (0 of 3) same runs |" in told
 
 
 def test_json_has_the_numbers_of_the_table(decided: StudyFolder) -> None:
@@ -164,3 +165,30 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(decided: StudyFolder, tmp_
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="cannot be written"):
         write_report(Report.of(decided), tmp_path / "file" / "report")
+
+
+def test_names_that_mean_something_in_markdown_stand_in_it_as_they_are(make_study: MakeStudy) -> None:
+    name = "a|b <img src=x> [c](http://d) *e* _f_ `g` &amp;"
+    folder = make_study(lambda labels, seed: 1.0, name=name)
+    report = Report.of(folder, command="cycletime report `a`\n# b\x1b[2J")
+    title, *lines = report_as_markdown(report).splitlines()
+    assert title == r"# a\|b \<img src=x> [c\](http://d) \*e\* \_f\_ \`g\` \&amp;"
+    assert lines[-2] == r"- The report: ``cycletime report `a` # b\x1b[2J``"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a\n# b\n| c |", r"a # b \| c \|"),
+        ("\x1b]0;mine\x07\u202e", r"\\x1b]0;mine\\x07\\u202e"),
+        ("[no]: http://definition", r"[no\]: http://definition"),
+        ("</details><!-- lost", r"\</details>\<!-- lost"),
+        (r"\*", r"\\\*"),
+        (
+            "-16.5 [-17.2, -15.9], p < 0.05, learning_rate 'dt-aware'",
+            "-16.5 [-17.2, -15.9], p < 0.05, learning_rate 'dt-aware'",
+        ),
+    ],
+)
+def test_markdown_shows_text_as_it_is(text: str, told: str) -> None:
+    assert markdown_text(text) == told

@@ -15,7 +15,7 @@ from cycletime.errors import InputError, printable
 if TYPE_CHECKING:
     from cycletime.reports.report import Report
 
-_STUDY_ONLY = ("measure", "interval", "iqm", "json")
+_STUDY_ONLY = ("measure", "interval", "iqm", "json", "markdown")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +38,8 @@ class ReportCommand:
     """Interquartile means instead of means, with a bootstrap's interval."""
     json: bool = False
     """Print JSON, and write no files unless --out is given."""
+    markdown: bool = False
+    """Print Markdown, and write no files unless --out is given."""
 
     def run(self) -> int:
         if (self.folder / "study.json").exists() or not self.folder.is_dir():
@@ -91,23 +93,26 @@ class ReportCommand:
         from cycletime.reports.summary import Statistics
         from cycletime.studies.study_folder import StudyFolder
 
+        if self.json and self.markdown:
+            raise InputError("--json and --markdown are both given: give one of them.")
         report = Report.of(
             StudyFolder.open(self.folder),
             measure=self.measure,
             statistics=Statistics(self.interval or ("bootstrap" if self.iqm else "se"), self.iqm),
             command=self._command(),
         )
+        is_text = not (self.json or self.markdown)
         if self._page is not None:
             _make_folder(self._page)
             write_page(report, self._page)
             end = f"The page is {printable(str(self._page))}: open it in a browser."
         else:
             out = self.out or self.folder / "report"
-            if self.out is not None or not self.json:
+            if self.out is not None or is_text:
                 write_report(report, out)
             self._print(report)
             end = f"\nOpen {printable(str(out / PAGE_FILE))} in a browser; tables, text and figures are beside it."
-        if not self.json:
+        if is_text:
             print(end)
         return 1 if report.scores.folder.damage() else 0
 
@@ -119,12 +124,14 @@ class ReportCommand:
         return shlex.join([*words, *(["--iqm"] if self.iqm else [])])
 
     def _print(self, report: Report) -> None:
-        from cycletime.reports.output import print_report, report_as_json
+        from cycletime.reports.output import print_report, report_as_json, report_as_markdown
 
         if self.json:
             from json import dumps
 
             print(dumps(report_as_json(report), indent=2))
+        elif self.markdown:
+            print(report_as_markdown(report), end="")
         else:
             from rich.console import Console
 

@@ -1,7 +1,7 @@
 """A report in the terminal, and as files.
 
 report.html   the page to look at: the answer, interactive figures, tables, a calculator
-report.txt    tables and text, as they are printed
+report.md     tables, text and figures
 report.json   the same for programs
 scores.csv    a row for each run
 *.png, *.svg  the figures
@@ -10,8 +10,9 @@ scores.csv    a row for each run
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
-from io import StringIO
+from dataclasses import replace
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -21,11 +22,12 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from cycletime.errors import printable
 from cycletime.reports.figures import study_figures
 from cycletime.reports.formatting import TextTable, estimate_as_json
 from cycletime.reports.page.document import PAGE_FILE, render
 from cycletime.reports.page.study_page import study_page
-from cycletime.reports.report import Report
+from cycletime.reports.report import FEW_DRAWN, Report
 from cycletime.reports.summary import BestCycleTime, CellKey, Summary
 from cycletime.reports.tables import RankedChoices
 from cycletime.statistics import Comparison, iqm, probability_of_improvement
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMAT = 1
-_COLUMNS = 100
 
 
 def write_report(report: Report, out: Path) -> None:
@@ -45,16 +46,16 @@ def write_report(report: Report, out: Path) -> None:
     from cycletime.reports.drawing import draw_figure, save_figures
 
     make_folder(out)
+    names = list[list[str]]()
     for index, (stem, summary) in enumerate(zip(report.stems(), report.summaries, strict=True)):
         drawn = index in report.drawn()
         figures = study_figures(summary, stem, report.scores.measure, report.command) if drawn else []
-        save_figures({figure.name: draw_figure(figure) for figure in figures}, out, ("svg", "png"))
+        drawn_figures = {figure.name: draw_figure(figure) for figure in figures}
+        names.append([path.name for path in save_figures(drawn_figures, out, ("svg", "png")) if path.suffix == ".png"])
     table = StudyResults(report.scores.folder).scores()
     write_whole(out / "scores.csv", lambda file: _write_csv(file, table))
     _write_text(out / "report.json", json.dumps(report_as_json(report), indent=1) + "\n")
-    text = StringIO()
-    print_report(report, Console(file=text, width=_COLUMNS, highlight=False, color_system=None))
-    _write_text(out / "report.txt", text.getvalue())
+    _write_text(out / "report.md", report_as_markdown(report, names))
     write_page(report, out / PAGE_FILE)
 
 
@@ -185,6 +186,54 @@ def _best_as_json(best: BestCycleTime | None) -> dict[str, Any] | None:
         "undecided_dts_s": [float(dt) for dt in best.undecided],
         "against": {str(dt): _comparison_as_json(each) for dt, each in best.against.items()},
     }
+
+
+def report_as_markdown(report: Report, figures: Sequence[Sequence[str]] = ()) -> str:
+    """The whole report, with figures by their names, for each panel in turn."""
+    lines = [f"# {markdown_text(report.name)}", "", *_list_lines(report.completeness)]
+    for index, (words, sections) in enumerate(report.tables()):
+        table = _escaped(words)
+        lines += ["", f"## {table.title}", "", *table.markdown(), "", *_list_lines(table.notes)]
+        for heading, sentences in sections:
+            lines += ["", *([f"**{heading}**", ""] if heading else []), *_list_lines(sentences)]
+        for name in figures[index] if index < len(figures) else ():
+            kind = "learning curves" if name.endswith("curves.png") else "performance against cycle time"
+            lines += ["", f"![{table.title}: {kind}]({name})"]
+    if any(figures) and not all(figures):
+        lines += ["", FEW_DRAWN]
+    lines += ["", "## Where this comes from", ""]
+    if report.command:
+        lines.append(f"- The report: {_markdown_code(report.command)}")
+    lines += _list_lines([f"{count:,} runs: {machine}" for machine, count in report.machines()])
+    return "\n".join(lines) + "\n"
+
+
+_MARKDOWN = re.compile(r"[*`~$|\\]|\](?=[(:\[])|<(?=[\w/!?])|&(?=[\w#])|(?<!\w)_|_(?!\w)")
+"""What means more to Markdown than itself: emphasis, code, cells, links, tags."""
+
+
+def markdown_text(text: str) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    return _MARKDOWN.sub(lambda found: f"\\{found[0]}", _one_line(text))
+
+
+def _markdown_code(text: str) -> str:
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence}{_one_line(text)}{fence}"
+
+
+def _one_line(text: str) -> str:
+    return printable(text.replace("\n", " "))
+
+
+def _escaped(table: TextTable) -> TextTable:
+    header, *rows = [list(map(markdown_text, row)) for row in (table.header, *table.rows)]
+    last = None if table.last is None else list(map(markdown_text, table.last))
+    return replace(table, header=header, rows=rows, title=markdown_text(table.title), last=last)
+
+
+def _list_lines(sentences: Sequence[str]) -> list[str]:
+    return ["- " + re.sub(r"^\s*(?=[-+>#])", r"\\", markdown_text(sentence)) for sentence in sentences]
 
 
 _COLOURS = {"better": "green", "worse": "red", "undecided": "yellow", "same runs": "dim"}

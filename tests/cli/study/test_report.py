@@ -14,7 +14,7 @@ from cycletime.studies.spec_file import study_from_table
 from cycletime.studies.study_folder import StudyFolder
 from tests.studies.small import finished, specs_of
 
-FILES = {"report.html", "report.txt", "report.json", "scores.csv"}
+FILES = {"report.html", "report.md", "report.json", "scores.csv"}
 
 TABLE = {
     "name": "s",
@@ -47,8 +47,9 @@ def test_it_prints_tables_and_text_and_writes_files(
     assert "0.50 ± 0.50 (2)" in told
     assert "10 (1 of 2)" in told
     assert {file.name for file in (study / "report").iterdir()} == FILES
-    assert "0.50 ± 0.50 (2)" in (study / "report" / "report.txt").read_text()
-    assert json.loads((study / "report" / "report.json").read_text())["command"] == f"cycletime report {study}"
+    written = (study / "report" / "report.md").read_text()
+    assert f"`cycletime report {study}`" in written
+    assert "(reacher-ppo-performance.png)" in written
 
 
 def test_files_are_written_before_anything_is_printed(
@@ -66,7 +67,7 @@ def test_files_are_written_before_anything_is_printed(
     assert {file.name for file in (tmp_path / "report").iterdir()} == FILES
 
 
-@pytest.mark.parametrize("words", [[], ["--json"]])
+@pytest.mark.parametrize("words", [[], ["--json"], ["--markdown"]])
 def test_a_reader_that_has_seen_enough_is_no_error_and_letters_that_it_does_not_have_are_none(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
@@ -78,7 +79,17 @@ def test_a_reader_that_has_seen_enough_is_no_error_and_letters_that_it_does_not_
     with suppress(BrokenPipeError), os.fdopen(writer, "w", encoding="ascii") as output:
         monkeypatch.setattr(sys, "stdout", output)
         assert main(command) == 0
-    assert (tmp_path / "report" / "report.txt").exists()
+    assert (tmp_path / "report" / "report.md").exists()
+
+
+def test_markdown_is_printed_and_not_written(study: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    before = sorted(study.iterdir())
+    assert ReportCommand(folder=study, markdown=True, measure="last-tenth").run() == 0
+    told = capsys.readouterr().out
+    assert told.startswith("# s\n")
+    assert "mean return in the last tenth of learning" in told
+    assert f"`cycletime report {study} --measure last-tenth`" in told
+    assert sorted(study.iterdir()) == before
 
 
 def test_json_is_one_object_and_written_where_it_is_told(
@@ -93,6 +104,8 @@ def test_json_is_one_object_and_written_where_it_is_told(
 
 
 def test_what_cannot_be_is_refused(study: Path) -> None:
+    with pytest.raises(InputError, match="--json and --markdown are both given: give one of them"):
+        ReportCommand(folder=study, json=True, markdown=True).run()
     with pytest.raises(InputError, match="'sd' is not an interval: give one of se, t, bootstrap"):
         ReportCommand(folder=study, interval="sd").run()
     with pytest.raises(InputError, match=r"has no study \(study\.json\)"):
