@@ -1,15 +1,27 @@
-"""What came of a study, as tables; and the front door from Python."""
+"""What came of a study, as tables, a figure and a summary; and the front door from Python."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from cycletime.errors import NotInstalledError
 from cycletime.studies import executors
 from cycletime.studies.study import Study, StudyResults
 from cycletime.studies.study_folder import StudyFolder
 from tests.studies.small import finish, finished, small_study, specs_of
 from tests.studies.stand_ins import InTurn, Trained
+
+
+class NoMatplotlib:
+    """Finds modules as if Matplotlib were not installed."""
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name == "matplotlib":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 @pytest.fixture
@@ -39,29 +51,64 @@ def test_curves_are_binned_or_whole(results: StudyResults) -> None:
     assert (row["env_step"], row["return"]) == (1200, float(row["seed"]))
 
 
+def test_the_figure_has_means_and_standard_errors_over_seeds_that_are_done(results: StudyResults) -> None:
+    (axes,) = results.plot().axes
+    drawn: list[Any] = list(axes.containers)
+    lines = {each.get_label(): each.lines[0].get_xydata() for each in drawn}
+    np.testing.assert_allclose(lines["baseline"], [[16, 1.0], [32, 0.5]])
+    assert lines.keys() == {"baseline", "dt-aware"}
+    assert "n = 2 to 3" in axes.get_ylabel()
+    (bars,) = drawn[0].lines[2]
+    half = [float(segment[1][1] - segment[0][1]) / 2 for segment in bars.get_segments()]
+    np.testing.assert_allclose(half, [1 / np.sqrt(3), 0.5])
+
+
+def test_a_figure_without_matplotlib_says_what_to_install(
+    results: StudyResults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [NoMatplotlib(), *sys.meta_path])
+    says = r"^StudyResults\.plot needs Matplotlib, which is not installed: pip install 'cycletime\[study\]'\.$"
+    with pytest.raises(NotInstalledError, match=says):
+        results.plot()
+
+
+def test_the_summary_for_notebooks_has_the_same_numbers(results: StudyResults) -> None:
+    html = results._repr_html_()
+    assert "<h4>small</h4>" in html
+    assert "0.50 ± 0.50 (2)" in html
+    assert "1.00 ± 0.58 (3)" in html
+
+
 def test_a_study_of_which_nothing_is_done_has_no_numbers_and_no_errors(
     make_folder: Callable[..., StudyFolder],
 ) -> None:
     results = StudyResults(make_folder())
     assert set(results.scores()["state"].to_pylist()) == {"pending"}
     assert results.curves().num_rows == 0
+    assert results.plot().axes == []
+    assert "small" in results._repr_html_()
 
 
-def test_values_that_vary_have_columns(make_folder: Callable[..., StudyFolder]) -> None:
+def test_one_seed_has_no_error_and_values_that_vary_have_panels(make_folder: Callable[..., StudyFolder]) -> None:
     folder = make_folder(
         seeds=1, dts=["16ms"], rules=["baseline"], tuned={"dt": "16ms", "batch": [100, 200], "minibatch": 50}
     )
     finish(folder)
     results = StudyResults(folder)
+    assert [axes.get_title() for axes in results.plot().axes] == ["reacher, ppo, batch 100", "reacher, ppo, batch 200"]
     assert sorted(results.scores()["batch"].to_pylist()) == [100, 200]
+    assert "(1)" in results._repr_html_()
 
 
-def test_runs_astray_have_no_score(make_folder: Callable[..., StudyFolder]) -> None:
+def test_runs_astray_are_left_out_of_means(make_folder: Callable[..., StudyFolder]) -> None:
     folder = make_folder(seeds=2, dts=["16ms"], rules=["baseline"])
     first, second = specs_of(folder)
     folder.store.add([finished(first, float("inf")), finished(second)])
     results = StudyResults(folder)
     assert results.scores()["average_return"].to_pylist() == [None, 1.0]
+    assert "1.00 (1)" in results._repr_html_()
 
 
 def test_a_study_is_run_from_python_and_goes_on_with_the_same_call(

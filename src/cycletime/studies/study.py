@@ -1,23 +1,27 @@
-"""Studies in Python: read one from a file, run it, and look at its results."""
+"""Studies in Python and notebooks: read one from a file, run it, and look at its results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
+from html import escape
+from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cycletime.studies.scores import AS_GIVEN, MEASURES, read_cells
+from cycletime.extras import require_extras
+from cycletime.studies.scores import AS_GIVEN, MEASURES, read_cells, read_scores
 from cycletime.studies.spec import StudySpec
 from cycletime.studies.spec_file import read_study
 from cycletime.studies.study_folder import StudyFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from matplotlib.figure import Figure
 
-_MEASURES = tuple(key for key, _ in MEASURES.values())
-"""Their keys in result.json."""
+_KEYS = {key: name for name, (key, _) in MEASURES.items()}
+"""By key in result.json, the measure's name."""
 
 
 class Study(StudySpec):
@@ -89,7 +93,7 @@ class StudyResults:
             "seed": pa.int64(),
             "run": pa.string(),
             "state": pa.string(),
-            **dict.fromkeys(_MEASURES, pa.float64()),
+            **dict.fromkeys(_KEYS, pa.float64()),
         }
         texts = [name for name, kind in columns.items() if kind == pa.string()]
         rows = []
@@ -97,7 +101,7 @@ class StudyResults:
             labels = {**cell.labels, "rule": cell.labels["rule"] or AS_GIVEN, "dt": float(cell.dt)}
             for run in runs:
                 own = {"seed": run.spec.seed, "run": run.name, "state": run.state}
-                row = {**labels, **own, **{key: run.result.get(key) for key in _MEASURES}}
+                row = {**labels, **own, **{key: run.result.get(key) for key in _KEYS}}
                 rows.append(
                     {name: str(each) if name in texts and each is not None else each for name, each in row.items()}
                 )
@@ -108,3 +112,60 @@ class StudyResults:
         from cycletime.studies.curve_export import study_curves
 
         return study_curves(self._checked, bins)
+
+    def plot(self, measure: str = "average_return") -> Figure:
+        """Performance against the cycle time, for each task and algorithm: means and standard errors over seeds."""
+        with require_extras("StudyResults.plot"):
+            from matplotlib.figure import Figure
+
+        panels = self._means(measure)
+        figure = Figure(figsize=(5 * max(1, len(panels)), 3.5), layout="constrained")
+        for place, (title, rules) in enumerate(panels.items(), start=1):
+            axes = figure.add_subplot(1, len(panels), place, xscale="log")
+            for rule, points in rules.items():
+                dts_ms = [1000 * dt for dt in points]
+                means, errors = zip(*((mean, error) for mean, error, _ in points.values()), strict=True)
+                axes.errorbar(dts_ms, means, errors, marker="o", capsize=3, label=rule)
+            ticks = sorted({1000 * dt for points in rules.values() for dt in points})
+            axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
+            axes.set_xticks([], minor=True)
+            counts = sorted({n for points in rules.values() for _, _, n in points.values()})
+            seeds = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
+            axes.set(title=title, xlabel="cycle time (ms)", ylabel=f"{measure.replace('_', ' ')} ± s.e., {seeds}")
+            axes.legend()
+        return figure
+
+    def _means(self, key: str) -> dict[str, dict[str, dict[float, tuple[float, float, int]]]]:
+        """By task, algorithm and other values, by rule and by cycle time: mean, standard error and n."""
+        from cycletime.statistics import mean_and_error  # which needs SciPy, and a training does not
+
+        found: dict[str, dict[str, dict[float, tuple[float, float, int]]]] = {}
+        for panel in read_scores(self._checked, _KEYS[key]).panels:
+            for rule, dt in sorted(panel.cells, key=lambda place: place[1]):
+                if scores := panel.scores(rule, dt):
+                    mean = mean_and_error(scores)
+                    error = nan if mean.high is None else mean.high - mean.value
+                    found.setdefault(panel.title, {}).setdefault(rule, {})[float(dt)] = mean.value, error, mean.n
+        return found
+
+    def _repr_html_(self) -> str:
+        parts = [f"<h4>{escape(self.folder.study.name)}</h4>"]
+        for title, rules in self._means("average_return").items():
+            dts = sorted({dt for points in rules.values() for dt in points})
+            head = "".join(f"<th>{escape(rule)}</th>" for rule in rules)
+            rows = [
+                f"<tr><th>{1000 * dt:g} ms</th>"
+                + "".join(_html_cell(points.get(dt)) for points in rules.values())
+                + "</tr>"
+                for dt in dts
+            ]
+            caption = f"<caption>{escape(title)}: mean return over learning ± one standard error (seeds)</caption>"
+            parts.append(f"<table>{caption}<tr><th>cycle time</th>{head}</tr>{''.join(rows)}</table>")
+        return "".join(parts)
+
+
+def _html_cell(point: tuple[float, float, int] | None) -> str:
+    if point is None:
+        return "<td></td>"
+    mean, error, count = point
+    return f"<td>{mean:.2f} ({count})</td>" if isnan(error) else f"<td>{mean:.2f} ± {error:.2f} ({count})</td>"
