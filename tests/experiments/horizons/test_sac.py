@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from cycletime.experiments.horizons.page import (
 from cycletime.experiments.horizons.preregistration import chosen_candidates, preregistered_rules, write_preregistration
 from cycletime.experiments.horizons.results import Evidence, read_horizons_results
 from cycletime.experiments.horizons.verdicts import verdicts_text
-from cycletime.experiments.outcome import NotRunError
+from cycletime.experiments.outcome import NotRunError, Outcome
 from cycletime.studies.spec import Cell
 from tests.experiments.horizons.made import BEST_S, NOTHING, by_horizons, save_results, save_trial
 from tests.experiments.horizons.markdown import cells_of
@@ -123,7 +124,9 @@ def test_all_parts_of_the_page_are_made(tried: Evidence, tmp_path: Path, monkeyp
     monkeypatch.setattr(figures, "FORMATS", ("svg",))
     page = tmp_path / "page.md"
     page.write_text(PAGE)
-    paths = write_page(tried.results, page)
+    arms = Outcome.load(Path(__file__).parents[3] / "results" / "horizons" / "sac-arms.npz")
+    results = replace(tried.results, outcomes={**tried.results.outcomes, "sac-arms": arms})
+    paths = write_page(results, page)
     assert NOT_RUN_TEXT not in page.read_text()
     assert "](figures/horizons/sac-trial.png)" in page.read_text()
     assert {path.name for path in paths[1:]} == {"sac-tuned-horizons.svg", "sac-search.svg", "sac-trial.svg"}

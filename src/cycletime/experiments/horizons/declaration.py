@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from cycletime.experiments.horizons import sac_arms
 from cycletime.experiments.horizons.candidates import ALGORITHM_SPECS, Algorithm
 from cycletime.experiments.horizons.page import missing_figures, write_page
 from cycletime.experiments.horizons.preregistration import chosen_candidates, write_preregistration
@@ -73,7 +74,10 @@ HORIZONS: Investigation[HorizonsResults] = Investigation(
     provenance=provenance,
     curve_bins=CURVE_BINS,
     read=read_horizons_results,
-    verdicts={spec.algorithm: partial(_verdicts, spec.algorithm) for spec in _SPECS},
+    verdicts={
+        **{spec.algorithm: partial(_verdicts, spec.algorithm) for spec in _SPECS},
+        sac_arms.NAME: lambda results: sac_arms.verdicts_text(results.outcome(sac_arms.NAME)) + "\n",
+    },
     tables={
         f"{spec.prefix}{stage}": partial(_ranking_table, spec.algorithm, stage)
         for stage in ("search", "trial")
