@@ -310,13 +310,13 @@ class PrintTable(ResultsOptions):
 
     def run(self) -> int:
         declared = self.declared
-        table = declared.tables[declared.known("table", self.name, declared.tables)](self.read())
+        name = declared.known("table", self.name, declared.tables)
         if not self.json:
-            print(table.as_text().rstrip())
+            print(declared.tables[name](self.read()).rstrip())
             return 0
-        if (told := table.as_json()) is None:
+        if name not in declared.tables_as_json:
             raise InputError(f"{declared.title} has no tables in JSON: leave out --json.")
-        print(json.dumps(told, indent=2, allow_nan=False))
+        print(json.dumps(declared.tables_as_json[name](self.read()), indent=2, allow_nan=False))
         return 0
 
 
