@@ -118,8 +118,6 @@ class Investigation(Generic[R]):
     tables: Mapping[str, Callable[[R], str]] = field(default_factory=dict)
     """By name, tables as text."""
     tables_as_json: Mapping[str, Callable[[R], dict[str, Any]]] = field(default_factory=dict)
-    preregistrations: Mapping[str, Callable[[R], list[str]]] = field(default_factory=dict)
-    """By name, what fixes candidates and predictions before a trial: it writes a file, and gives the lines to print."""
     save_figures: Callable[[R, Path, Sequence[str]], list[Path]]
     """Draws the figures that there are results for, or some; the files."""
     missing_figures: Callable[[R], dict[str, str]]

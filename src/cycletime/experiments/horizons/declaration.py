@@ -8,7 +8,6 @@ from pathlib import Path
 
 from cycletime.experiments.horizons.candidates import ALGORITHM_SPECS, Algorithm
 from cycletime.experiments.horizons.page import missing_figures, write_page
-from cycletime.experiments.horizons.preregistration import chosen_candidates, write_preregistration
 from cycletime.experiments.horizons.results import (
     CURVE_BINS,
     EXPERIMENTS,
@@ -34,13 +33,6 @@ def _verdicts(algorithm: Algorithm, results: HorizonsResults) -> str:
     return f"{ranking_text(evidence.trial.comparison)}\n{verdicts}\n"
 
 
-def _preregister(algorithm: Algorithm, results: HorizonsResults) -> list[str]:
-    assert results.folder is not None, "they were read from one"
-    comparison = Evidence(results, algorithm).search
-    chosen = [f"{name}: {why}" for name, why in chosen_candidates(comparison).items()]
-    return [*chosen, str(write_preregistration(comparison, results.folder))]
-
-
 def _save_figures(results: HorizonsResults, folder: Path, only: Sequence[str] = ()) -> list[Path]:
     from cycletime.experiments.horizons.figures import save_figures
 
@@ -64,7 +56,6 @@ HORIZONS: Investigation[HorizonsResults] = Investigation(
         for stage in ("search", "trial")
         for spec in _SPECS
     },
-    preregistrations={spec.algorithm: partial(_preregister, spec.algorithm) for spec in _SPECS},
     save_figures=_save_figures,
     missing_figures=missing_figures,
     write_report=write_page,
