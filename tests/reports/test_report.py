@@ -135,9 +135,6 @@ def test_json_has_the_numbers_of_the_table(decided: StudyFolder) -> None:
     assert cell["estimate"] | {"low": 0, "high": 0} == {
         "value": -26.0, "low": 0, "high": 0, "interval": "standard error", "n": 3}  # fmt: skip
     assert cell["comparison"]["difference"]["value"] == 15.0
-    assert cell["probability_of_improvement"] | {"interval": ""} == {
-        "value": 1.0, "low": 1.0, "high": 1.0, "interval": "", "n": 6}  # fmt: skip
-    assert panel["cells"][1]["probability_of_improvement"] is None  # the same runs
     assert panel["best"]["dt-aware"]["dt_s"] == 0.016
     assert told["made_by"][0]["runs"] == 9
 

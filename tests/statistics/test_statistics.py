@@ -18,7 +18,6 @@ from cycletime.statistics import (
     mean_and_error,
     mean_and_interval,
     mean_curve,
-    probability_of_improvement,
 )
 from tests.statistics.samples import ends
 
@@ -31,13 +30,12 @@ def test_equal_scores_have_an_interval_without_width(n: int) -> None:
     assert ends(bootstrap(scores, np.median)) == (0.1, 0.1)
     assert compare(scores, [0.1] * 7).verdict == "not decided by the data"
     assert compare([0.2] * n, scores).verdict == "better"
-    assert probability_of_improvement(scores, scores).value == 0.5
 
 
 def test_one_run_has_no_interval_and_is_not_taken_for_certain() -> None:
     several = {"4ms": [1.0, 2.0, 3.0], "8ms": [4.0]}
     alone = [mean_and_error([3.0]), mean_and_interval([3.0]), iqm([3.0]), bootstrap([3.0], np.mean)]
-    for found in [*alone, frequency_averaged_score(several), probability_of_improvement([3.0], [1.0, 2.0])]:
+    for found in [*alone, frequency_averaged_score(several)]:
         assert (found.low, found.high, found.resamples) == (None, None, 0)
         assert found.interval == "no interval from 1 run"
     assert [each.value for each in alone] == [3.0] * 4
@@ -82,8 +80,6 @@ def test_runs_that_went_astray_are_refused_or_left_out_and_counted() -> None:
         (lambda: compare([1, 2], [1, 2, 3], paired=True), "2 and 3 runs cannot be paired"),
         (lambda: frequency_averaged_score({"4ms": [1], "0.004": [2]}), "'4ms' and '0.004' are the same"),
         (lambda: frequency_averaged_score({"dt-aware": [1]}), "'dt-aware' is not a time span"),
-        (lambda: probability_of_improvement({"4ms": [1]}, {"8ms": [1]}), "the cells 4ms, 8ms"),
-        (lambda: probability_of_improvement({"4ms": [1]}, [1]), "give both alike"),
         (lambda: mean_curve([], 10), "There are no scores"),
         (lambda: mean_curve([[1, 2], [1, 2, 3]], 10), "The curves have 2 or 3 bins"),
         (lambda: mean_curve([[1, np.nan], [1, 2]], 10), "1 of 2 runs have no finite score"),
@@ -112,9 +108,6 @@ def test_statistics_follow_shifts_and_scales_and_not_the_order(
     difference, moved = compare(x, y).difference, compare(moved_x, moved_y).difference
     assert ends(moved) == pytest.approx([factor * end for end in ends(difference)], abs=1e-6)
     assert compare(y, x).difference.value == pytest.approx(-difference.value, abs=1e-9)
-    better = probability_of_improvement(x, y, **few)
-    assert probability_of_improvement(moved_x, moved_y, **few) == better
-    assert probability_of_improvement(y, x, **few).value == pytest.approx(1 - better.value)
 
 
 @pytest.mark.parametrize(

@@ -61,9 +61,9 @@ _GROUPS = {
 _COMMANDS = {name: command for group in _GROUPS.values() for name, command in group.items()}
 _MOVED = {
     "paper": {"claims": "verdicts"},
-    "horizons": {"ranking": "table", "freeze": "preregister", "page": "report"},
+    "horizons": {"ranking": "table", "freeze": "", "page": "report"},
 }
-"""Commands of version 0.2 that `cycletime experiment` has now, with the verbs that have other names."""
+"""Commands of version 0.2 that `cycletime experiment` has now, with the verbs that have other names, or none."""
 
 _OBJECTS_BETWEEN_COLLECTIONS = 100_000
 """They take some ten MB."""

@@ -253,22 +253,6 @@ class CollectResults(Investigated):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Preregister(ResultsOptions):
-    """Fix what goes to a trial, with what is predicted of it, before the trial is run."""
-
-    names: Annotated[Positional[tuple[str, ...]], arg(metavar="NAME ...", help_behavior_hint="(required)")]
-    """Of horizons: ppo, sac or both."""
-
-    def run(self) -> int:
-        known = self.declared.preregistrations
-        if not self.names and known:
-            raise InputError(f"Give what is to be fixed: {' or '.join(known)}.")
-        for name in self.chosen("preregistration", self.names or ("any",), known):
-            print("\n".join(known[name](self.read())))
-        return 0
-
-
-@dataclass(frozen=True, kw_only=True)
 class PrintVerdicts(ResultsOptions):
     """Judge the paper's claims, or the trial's candidates and what was predicted of them, by the results at hand."""
 
@@ -310,13 +294,13 @@ class PrintTable(ResultsOptions):
 
     def run(self) -> int:
         declared = self.declared
-        table = declared.tables[declared.known("table", self.name, declared.tables)](self.read())
+        name = declared.known("table", self.name, declared.tables)
         if not self.json:
-            print(table.as_text().rstrip())
+            print(declared.tables[name](self.read()).rstrip())
             return 0
-        if (told := table.as_json()) is None:
+        if name not in declared.tables_as_json:
             raise InputError(f"{declared.title} has no tables in JSON: leave out --json.")
-        print(json.dumps(told, indent=2, allow_nan=False))
+        print(json.dumps(declared.tables_as_json[name](self.read()), indent=2, allow_nan=False))
         return 0
 
 
@@ -375,7 +359,6 @@ class ExperimentCommand:
             | Annotated[RunExperiments, subcommand("run")]
             | Annotated[PackExperiments, subcommand("pack")]
             | Annotated[CollectResults, subcommand("collect")]
-            | Annotated[Preregister, subcommand("preregister")]
             | Annotated[PrintVerdicts, subcommand("verdicts")]
             | Annotated[PrintTable, subcommand("table")]
             | Annotated[DrawFigures, subcommand("figures")]

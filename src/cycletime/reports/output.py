@@ -30,7 +30,7 @@ from cycletime.reports.page.study_page import study_page
 from cycletime.reports.report import FEW_DRAWN, Report
 from cycletime.reports.summary import BestCycleTime, CellKey, Summary
 from cycletime.reports.tables import RankedChoices
-from cycletime.statistics import Comparison, iqm, probability_of_improvement
+from cycletime.statistics import Comparison, iqm
 from cycletime.studies.scores import Panel
 from cycletime.studies.study import StudyResults
 from cycletime.training.atomic_files import make_folder, write_whole
@@ -155,16 +155,7 @@ def _cell_as_json(summary: Summary, place: CellKey) -> dict[str, Any]:
         "iqm": estimate_as_json(iqm(scores) if scores else None),
         "verdict": summary.verdict(place) or None,
         "comparison": _comparison_as_json(summary.comparisons[place]) if place in summary.comparisons else None,
-        "probability_of_improvement": _improvement_as_json(summary, place),
     }
-
-
-def _improvement_as_json(summary: Summary, place: CellKey) -> dict[str, Any] | None:
-    """The probability that a run of a cell beats one of the first rule's."""
-    if place not in summary.comparisons:
-        return None
-    ours, theirs = summary.panel.scores(*place), summary.panel.scores(summary.panel.rules[0], place[1])
-    return estimate_as_json(probability_of_improvement(ours, theirs))
 
 
 def _comparison_as_json(comparison: Comparison) -> dict[str, Any]:

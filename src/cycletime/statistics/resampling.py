@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
@@ -53,30 +52,17 @@ def bootstrap(scores: Cells, statistic: Callable[..., Any], **options: Unpack[Op
     by_name = scores if isinstance(scores, Mapping) else {"": scores}
     if not by_name:
         raise InputError(_NO_CELLS)
-    cells, n_failed = _finite_cells(by_name.values(), options.pop("failed", "refuse"))
-    return _estimate(cells, n_failed, statistic, **options)
-
-
-def _finite_cells(cells: Iterable[Scores], failed: Failed) -> tuple[list[Array], int]:
-    """The finite scores of each cell, and how many runs of all are left out."""
-    kept = [finite_scores(cell, failed) for cell in cells]
-    return [values for values, _ in kept], sum(n_failed for _, n_failed in kept)
-
-
-def _estimate(
-    cells: Sequence[NDArray[Any]],
-    n_failed: int,
-    statistic: Callable[..., Any],
-    **options: Any,  # noqa: ANN401
-) -> Estimate:
-    low, high, interval, resamples = bootstrap_interval(cells, statistic, **options)
+    failed = options.pop("failed", "refuse")
+    kept = [finite_scores(cell, failed) for cell in by_name.values()]
+    cells = [values for values, _ in kept]
+    low, high, interval, resamples = bootstrap_interval(cells, statistic, **options)  # type: ignore[misc]
     return Estimate(
         value=float(statistic(*cells, axis=-1)),
         low=None if low is None else float(low),
         high=None if high is None else float(high),
         interval=interval,
         cells=tuple(map(len, cells)),
-        n_failed=n_failed,
+        n_failed=sum(n_failed for _, n_failed in kept),
         resamples=resamples,
     )
 
@@ -102,39 +88,6 @@ def iqm(scores: Cells, **options: Unpack[Options]) -> Estimate:
         return interquartile_mean(np.concatenate(cells, axis), axis)
 
     return bootstrap(scores, statistic, **options)
-
-
-def probability_of_improvement(x: Cells, y: Cells, **options: Unpack[Options]) -> Estimate:
-    """How probable it is that a run of x has a higher score than a run of y; ties count half.
-
-    That is Mann and Whitney's U over the number of pairs. Of several cells (cycle times, say, with the same names in x
-    and y) it is the mean of their probabilities. Runs of x and y are drawn independently. For options see `Options`.
-
-    Raises:
-        InputError: as `bootstrap`, or if x and y have different cells.
-    """
-    if isinstance(x, Mapping) and isinstance(y, Mapping):
-        if unlike := x.keys() ^ y.keys():
-            names = ", ".join(sorted(map(str, unlike)))
-            raise InputError(f"Only one of the two has the cells {names}: give both the same ones.")
-        pairs = [(x[name], y[name]) for name in x]
-    elif isinstance(x, Mapping) or isinstance(y, Mapping):
-        raise InputError("Only one of the two is a mapping of cells: give both alike.")
-    else:
-        pairs = [(x, y)]
-
-    if not pairs:
-        raise InputError(_NO_CELLS)
-    cells, n_failed = _finite_cells(chain.from_iterable(pairs), options.pop("failed", "refuse"))
-    tables = [_win_table(a, b) for a, b in zip(cells[::2], cells[1::2], strict=True)]
-
-    def statistic(*drawn: RunIndices, axis: int) -> Array:
-        del axis  # always the last
-        shares = [_win_share(table, a, b) for table, a, b in zip(tables, drawn[::2], drawn[1::2], strict=True)]
-        return np.asarray(np.mean(shares, axis=0))
-
-    # Places of runs are drawn, and not their scores, so that each pair of scores is compared once and for all.
-    return _estimate([np.arange(len(cell)) for cell in cells], n_failed, statistic, **options)
 
 
 def frequency_averaged_score(scores: Mapping[Any, Scores], **options: Unpack[Options]) -> Estimate:
@@ -209,23 +162,3 @@ def _resample_statistic(
         drawn = [cell.take(rng.integers(cell.shape[-1], size=(count, cell.shape[-1])), axis=-1) for cell in cells]
         parts.append(statistic(*drawn, axis=-1))
     return np.concatenate(parts, axis=-1)
-
-
-def _win_table(x: Array, y: Array) -> Array:
-    """[runs of x, runs of y] 1 where x is above y, and a half where they are equal."""
-    return np.greater.outer(x, y) + np.equal.outer(x, y) / 2
-
-
-def _win_share(above: Array, x: RunIndices, y: RunIndices) -> Array:
-    """The share of pairs of runs, given by their places, in which x is above y; all sums are exact."""
-    times_x, times_y = _draw_counts(x, above.shape[0]), _draw_counts(y, above.shape[1])
-    shares: Array = ((times_x @ above) * times_y).sum(-1) / (x.shape[-1] * y.shape[-1])
-    return shares
-
-
-def _draw_counts(places: RunIndices, count: int) -> Array:
-    """[..., count] how many times each place is there."""
-    *several, length = places.shape
-    rows = places.reshape(-1, length)
-    there = rows + count * np.arange(len(rows))[:, np.newaxis]
-    return np.bincount(there.ravel(), minlength=count * len(rows)).reshape(*several, count).astype(np.float64)

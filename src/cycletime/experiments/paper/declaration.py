@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from cycletime.experiments.investigation import Investigation
 from cycletime.experiments.judging import claims_as_json
@@ -34,6 +35,14 @@ def keep_behaviour(folders: Mapping[str, StudyFolder], results: Path) -> list[Pa
     return [file] if measured else []
 
 
+def _table_text(name: str, data: PaperResults) -> str:
+    return find_table(name, data).as_text()
+
+
+def _table_json(name: str, data: PaperResults) -> dict[str, Any]:
+    return find_table(name, data).as_json()
+
+
 PAPER: Investigation[PaperResults] = Investigation(
     name="paper",
     title=TITLE,
@@ -46,7 +55,8 @@ PAPER: Investigation[PaperResults] = Investigation(
     read=read_paper_results,
     verdicts={claim.number: partial(claim_text, claim) for claim in CLAIMS},
     verdicts_as_json=partial(claims_as_json, CLAIMS),
-    tables={name: partial(find_table, name) for name in PUBLISHED_TABLES},
+    tables={name: partial(_table_text, name) for name in PUBLISHED_TABLES},
+    tables_as_json={name: partial(_table_json, name) for name in PUBLISHED_TABLES},
     save_figures=save_figures,
     missing_figures=missing_figures,
     write_report=write_report,
