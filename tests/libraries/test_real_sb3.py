@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import re
 import warnings
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,3 +72,16 @@ def test_a_mini_batch_greater_than_the_batch_is_one_gradient_step_on_all_of_it(n
     model.learn(n_steps)
     (sizes,) = [[len(part.actions) for part in model.rollout_buffer.get(model.batch_size)]]
     assert sizes == [n_steps]
+
+
+def test_the_page_s_script_trains_at_the_shorter_cycle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "stable-baselines3.md").read_text()
+    (script,) = re.findall(r"```python\n(# not run: needs Stable-Baselines3\n.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    made: dict[str, Any] = {}
+    exec(compile(script.replace("200_000", "2_048"), "page", "exec"), made)
+    model, env = made["model"], made["env"]
+    assert (model.n_steps, model.batch_size, model.num_timesteps) == (512, 128, 4096)
+    assert env.gamma == model.gamma == pytest.approx(0.9**0.5)
+    assert {spec.max_episode_steps for spec in env.get_attr("spec")} == {400}
+    assert {path.name for path in tmp_path.iterdir()} == {"ppo-25ms.zip", "vecnormalize-25ms.pkl"}
