@@ -143,6 +143,17 @@ def test_a_function_in_a_study(tmp_path: Path) -> None:
     assert not (tmp_path / "out" / "runs" / name).exists()
 
 
+def test_the_process_of_a_function_loads_no_jax(tmp_path: Path) -> None:
+    (tmp_path / "own_module.py").write_text(
+        "import sys\n\n\ndef train(run):\n    env = run.make_env()\n    env.reset(seed=run.seed)\n"
+        "    env.step(env.action_space.sample())\n    assert env.get_wrapper_attr('dt') == run.dt_s == 0.02\n"
+        "    assert 'jax' not in sys.modules\n    yield run.simulated_s, run.agent_steps, 1.0\n"
+    )
+    table = {**TABLE, "env": "Pendulum-v1", "env_dt": "10ms", "trainer": "own_module:train"}
+    spec = next(spec for _, spec in study_from_table(table, tmp_path).runs())
+    assert train(spec, tmp_path)[-1].is_last
+
+
 def test_a_missing_package_is_said_and_not_tried_again(tmp_path: Path) -> None:
     (tmp_path / "own_module.py").write_text("import no_such_package\n")
     spec = next(spec for _, spec in study_from_table({**TABLE, "trainer": "own_module:train"}, tmp_path).runs())

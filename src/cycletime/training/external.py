@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -16,8 +15,11 @@ from cycletime.libraries import LIBRARIES
 from cycletime.libraries.names import ALIASES
 from cycletime.rules import Rule
 
-BUILT_IN = {"stable-baselines3": "stable-baselines3", "brax": "brax"}
-"""Trainers that come with this package, and whose words their values are in."""
+BUILT_IN = {
+    "stable-baselines3": ("stable-baselines3", "torch"),
+    "brax": ("brax", "playground", "mujoco-mjx", "jax"),
+}
+"""Trainers that come with this package, each in the words of its library; and packages whose versions a result has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +47,7 @@ class TrainerSpec:
         if bool(self.name) == bool(self.command):
             raise InputError("A trainer is a name or a command: give one of them.")
         name = ALIASES.get(self.name, self.name)
-        words = ALIASES.get(self.words, self.words) or BUILT_IN.get(name, "")
+        words = ALIASES.get(self.words, self.words) or (name if name in BUILT_IN else "")
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "words", words)
         module, colon, function = name.partition(":")
@@ -55,7 +57,7 @@ class TrainerSpec:
             raise InputError(f"{quote(self.name)} is not a trainer: {known}.")
         if words and words not in LIBRARIES:
             raise unknown_name_error(words, "a library whose words are known", LIBRARIES)
-        if name in BUILT_IN and words != BUILT_IN[name]:
+        if name in BUILT_IN and words != name:
             raise InputError(f"words is {quote(self.words)}: {name} has its own.")
         check_counts(self, "num_envs")
         if wrong := [key for key in self.columns if key not in ("seconds", "agent_steps", "return")]:
@@ -178,8 +180,3 @@ def external_agent(
     if trainer.words:
         settings = dict(carried.to(trainer.words, trainer.num_envs))
     return ExternalAgent(algorithm, trainer, dict(carried.stated()), settings), tuned, carried
-
-
-def python_of(word: str) -> str:
-    """The interpreter that runs this package, where a command says just 'python'."""
-    return sys.executable if word in ("python", "python3") else word
