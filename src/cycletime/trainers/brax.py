@@ -53,11 +53,11 @@ def train(run: TrainerRun) -> None:
         "num_evals": EVALUATIONS,
         **settings,
         "num_envs": run.num_envs,
-        "num_timesteps": run.agent_steps,
         "episode_length": config.episode_length,
         "action_repeat": 1,
         "seed": run.seed,
     }
+    values["num_timesteps"], values["num_evals"] = _within_budget(run, values)
     learn, make_networks = makers[run.algorithm]
 
     def report(steps: int, metrics: Mapping[str, Any]) -> None:
@@ -90,6 +90,27 @@ def _configuration(registry: Any, run: TrainerRun, sim_dt: float | None) -> tupl
     if "impl" in config:
         config.impl = "jax"
     return config, float(rho)
+
+
+def _within_budget(run: TrainerRun, values: Mapping[str, Any]) -> tuple[int, int]:
+    """The agent steps of whole updates, and evaluations: brax rounds up, and a point beyond the budget is no point."""
+    if run.algorithm == "ppo":
+        samples = values["batch_size"] * values["num_minibatches"]
+        if samples % run.num_envs:
+            raise InputError(
+                f"num_envs is {run.num_envs}: brax needs a divisor of batch_size x num_minibatches, {samples}."
+            )
+        first, each = 0, samples * values["unroll_length"] * max(values.get("num_resets_per_eval", 0), 1)
+    else:
+        first, each = -(-values.get("min_replay_size", 0) // run.num_envs) * run.num_envs, run.num_envs
+    updates = (run.agent_steps - first) // each
+    if updates < 1:
+        raise InputError(
+            f"The budget is {run.agent_steps:,} agent steps, and brax learns first after {first + each:,}: give more."
+        )
+    most = min(max(values["num_evals"] - 1, 1), updates)
+    points = max(range((most + 1) // 2, most + 1), key=lambda count: (updates // count * count, count))
+    return first + updates // points * points * each, points + 1
 
 
 def _shipped(run: TrainerRun, registry: Any) -> dict[str, Any]:  # noqa: ANN401 - Playground's

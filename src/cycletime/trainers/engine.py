@@ -163,6 +163,8 @@ class TrainerBatch(RunBatch):
             self.trainer.curve if self.trainer.command else POINTS_FILE,
             float(self.spec.dt),
             self.trainer.columns,
+            self.trainer.num_envs,
+            self.agent.period,
         )
         curve = _Curve(self.spec, self.env_infos[0], resumes)
         while True:

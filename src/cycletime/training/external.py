@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +71,12 @@ class TrainerSpec:
 
     @property
     def label(self) -> str:
-        """For people: a command by its script."""
+        """For people: a command by its script or module."""
         if self.name:
             return self.name
+        modules = [word for before, word in pairwise(self.command) if before == "-m"]
         scripts = [Path(word).stem for word in self.command if word.endswith(".py")]
-        return next(iter(scripts), Path(self.command[0]).name)
+        return next(iter([*modules, *scripts]), Path(self.command[0]).name)
 
     def as_json(self) -> dict[str, Any]:
         """Without what is as usual."""
@@ -129,8 +131,9 @@ class ExternalAgent:
 
     @property
     def period(self) -> int:
-        """The agent steps between two updates, as far as is known."""
-        return int(self.values.get("batch", 1))
+        """The agent steps between two updates, as far as is known; rsl_rl's are whole steps of all environments."""
+        each = self.settings.get("num_steps_per_env")
+        return int(self.values.get("batch", 1) if each is None else each * self.trainer.num_envs)
 
     @property
     def learns_from(self) -> int:
