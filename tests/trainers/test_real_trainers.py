@@ -97,7 +97,7 @@ def test_rsl_rl_as_it_is(tmp_path: Path) -> None:
 
 def test_brax_on_playgrounds_tasks(tmp_path: Path) -> None:
     small = (
-        ("= 20_000", "= 200"),
+        ("= 20_000", "= 400"),
         ('device = "gpu" ', ""),
         ("2048", "32"),
         ("1024", "32"),

@@ -167,6 +167,7 @@ class TrainerBatch(RunBatch):
             self.agent.period,
         )
         curve = _Curve(self.spec, self.env_infos[0], resumes)
+        HEARTBEAT.waits_for = f"{self.trainer.label}, without a new point in {reader.what}: see {output}"
         while True:
             ended = self.process.poll() is not None  # before its last points are read
             points = reader.new_points()
@@ -223,6 +224,7 @@ class TrainerBatch(RunBatch):
             )
 
     def close(self) -> None:
+        HEARTBEAT.waits_for = ""
         if self.process is not None and self.process.poll() is None and self.trainer.resume:
             self.process.terminate()
             with suppress(subprocess.TimeoutExpired):
