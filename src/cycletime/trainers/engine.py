@@ -211,6 +211,7 @@ class TrainerBatch(RunBatch):
         last = _last_line(output)
         if status == WRONG_INPUT_STATUS and not self.trainer.command:
             raise InputError(last)
+        last = shorten(last)
         if status:
             how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"failed with status {status}"
             raise RunError(f"{self.trainer.label} {how}{f', last saying {last!r}' if last else ''}: see {output}.")
@@ -308,4 +309,4 @@ def _last_line(output: Path) -> str:
     with output.open("rb") as file:
         file.seek(max(0, output.stat().st_size - 4096))
         lines = [line for line in file.read().decode("utf-8", "replace").splitlines() if line.strip()]
-    return printable(shorten(lines[-1].strip())) if lines else ""
+    return printable(lines[-1].strip()) if lines else ""
