@@ -4,7 +4,6 @@ import base64
 import gzip
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree

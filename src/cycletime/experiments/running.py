@@ -21,7 +21,7 @@ from cycletime.studies.plan import Plan
 from cycletime.studies.spec import StudySpec
 from cycletime.studies.study_folder import RunState, StudyFolder
 from cycletime.studies.worker_pool import run_study
-from cycletime.training.worlds import TASKS
+from cycletime.training.worlds import task_class
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +144,7 @@ def experiment_row(experiment: Experiment, workspace: Workspace, data: Results) 
         name=experiment.name,
         about=experiment.about,
         shown_in=experiment.shown_in,
-        where=tuple(sorted({TASKS[world.name].where for plan, _ in plans for world in plan.study.worlds})),
+        where=tuple(sorted({task_class(world.name).where for plan, _ in plans for world in plan.study.worlds})),
         studies=experiment.parts,
         runs=sum(len(plan.runs) + fresh for plan, fresh in plans),
         simulated_h=sum((plan.simulated_h or 0.0) * (1 + fresh / len(plan.runs)) for plan, fresh in plans),

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 from cycletime.experiments.horizons import sac_arms
@@ -18,9 +19,10 @@ def outcome() -> Outcome:
     return Outcome.load(RESULTS / "sac-arms.npz")
 
 
-def _scores(outcome: Outcome, rule: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _scores(outcome: Outcome, rule: str) -> NDArray[np.float64]:
     """[seeds] the mean over both cycle times."""
-    return np.mean([outcome.cell(rule=rule, dt=dt).scores for dt in ("80ms", "160ms")], axis=0)
+    means: NDArray[np.float64] = np.mean([outcome.cell(rule=rule, dt=dt).scores for dt in ("80ms", "160ms")], axis=0)
+    return means
 
 
 def test_effects_are_those_of_seeds_in_pairs(outcome: Outcome) -> None:

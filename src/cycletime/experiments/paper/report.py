@@ -46,7 +46,7 @@ from cycletime.statistics import compare
 from cycletime.tasks.references import references
 from cycletime.training.atomic_files import disk_errors, write_whole
 from cycletime.training.make_specs import TUNABLE
-from cycletime.training.worlds import TASKS
+from cycletime.training.worlds import task_class
 
 _COLUMNS, _INDENT = 80, "    "
 
@@ -326,7 +326,7 @@ def _films(folder: Path) -> Iterator[Film]:
     for caption in json.loads(captions.read_bytes()):
         path = folder / str(caption["file"])
         if path.parent == folder and path.is_file() and path.stat().st_size <= _MAX_FILM_BYTES:
-            task, dt = TASKS[caption["task"]].title, dt_text(Duration(caption["dt"]))
+            task, dt = task_class(caption["task"]).title, dt_text(Duration(caption["dt"]))
             yield Film(
                 title=f"{caption['algorithm'].upper()} on {task} at {dt}, {caption['rule']}",
                 caption=f"The median of {caption['median_of']} runs, seed {caption['seed']}: scored "
