@@ -135,7 +135,7 @@ def test_the_readme_begins_with_films_and_the_figure_and_its_study_ends_with_the
     readme = (ROOT / "README.md").read_text()
     shown = re.findall(r"!\[.+\]\((.*)\)", readme.split("\n## ")[0].replace(" | ", "\n"))
     assert [Path(name).stem for name in shown] == ["reacher-4ms-baseline", "reacher-4ms-dt-aware", "rule"]
-    assert readme.index("cycletime report quick") < readme.index("open `quick/report/report.html`")
+    assert readme.index("cycletime report quick") < readme.index("`quick/report/report.html`")
 
 
 def test_pictures_have_words_and_are_small_and_shown() -> None:
