@@ -7,8 +7,10 @@ import contextlib
 import io
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 HEAVY = ("jax", "jaxlib", "pyarrow", "scipy", "matplotlib", "safetensors", "rich")
 """What extras bring."""
@@ -43,15 +45,14 @@ def wrappers() -> None:
     import numpy as np
 
     import cycletime
-    from cycletime.tasks import ActionDelay, ObservationDelay, RealTime, VectorCycleTime, make_vec_with_cycle_time
+    from cycletime.tasks import ActionDelay, ObservationDelay, RealTime
     from cycletime.tasks.retime import retime
 
     held = cycletime.CycleTime(ActionDelay(gymnasium.make("Pendulum-v1"), "50ms"), "0.1s")
     held.reset(seed=0)
     assert held.step(np.zeros(1, np.float32))[4]["env_steps"] == held.cycle_steps == 2
-    many = gymnasium.make_vec("Pendulum-v1", num_envs=2, vectorization_mode="sync")
-    assert VectorCycleTime(many, "0.1s").cycle_steps == 2
-    copies = make_vec_with_cycle_time("Pendulum-v1", 2, "sync", dt="0.1s")
+    hold = partial(cycletime.CycleTime, dt="0.1s")
+    copies: Any = gymnasium.make_vec("Pendulum-v1", 2, "sync", wrappers=[hold])
     copies.reset(seed=0)
     assert copies.step(np.zeros((2, 1), np.float32))[4]["env_steps"].tolist() == [2, 2]
     late = RealTime(ObservationDelay(gymnasium.make("Pendulum-v1"), "50ms"))

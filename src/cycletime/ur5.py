@@ -143,8 +143,6 @@ class ArmModel:
     """With which the arm brakes when a line has ended and no other came, rad/s^2; unknown on hardware."""
     speed_limit: float = pi
     """Of every joint, rad/s; faster commands are scaled down."""
-    servoj_acceleration: float = 40.0
-    """The most that following angles may ask for, rad/s^2."""
 
 
 def servo(model: ArmModel, q: Any, qd: Any, before: Any, after: Any) -> tuple[Any, Any]:  # noqa: ANN401 - also JAX's

@@ -1,6 +1,7 @@
 """The command line as a whole: help, version, misspelt commands, and garbage."""
 
 import gc
+import resource
 
 import pytest
 
@@ -69,7 +70,12 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [MemoryError(), RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 4000000000000 bytes.")]
+    "error",
+    [
+        MemoryError(),
+        RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 4000000000000 bytes."),
+        ImportError("libjax_common.so: failed to map segment from shared object"),  # by `ulimit -v`
+    ],
 )
 def test_too_little_memory_is_told_in_a_sentence(
     error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -78,7 +84,14 @@ def test_too_little_memory_is_told_in_a_sentence(
         raise error
 
     monkeypatch.setattr(transfer.TransferValues, "run", fail)
-    assert main(["transfer", "ppo", "--batch", "2000", "--from", "40ms", "--to", "20ms"]) == 1
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (300_000_000, -1))
+    words = ["transfer", "ppo", "--batch", "2000", "--from", "40ms", "--to", "20ms"]
+    assert main(words) == 1
     told = capsys.readouterr()
     assert told.err == "cycletime: There is not enough memory for this: give it more, or ask for less at once.\n"
     assert told.out == ""
+    monkeypatch.undo()
+    if isinstance(error, ImportError):
+        monkeypatch.setattr(transfer.TransferValues, "run", fail)
+        with pytest.raises(ImportError):  # without a limit something else is wrong
+            main(words)

@@ -4,7 +4,6 @@ import base64
 import gzip
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -120,12 +119,3 @@ def test_the_page_of_horizons(say: Say, here: Path) -> None:
     holds("results/horizons-page.md", "\n\n".join(made))
     holds("results/horizons-page.txt", said.told(here))
     holds_json("results/horizons-figures.json", drawn_in(here))
-
-
-def test_frozen_candidates_are_those_of_the_search(say: Say, here: Path) -> None:
-    for algorithm in ("ppo", "sac"):
-        kept = here / algorithm
-        shutil.copytree(RESULTS / "horizons", kept, ignore=shutil.ignore_patterns("*.toml", "*trial*"))
-        said = say("experiment", "preregister", "horizons", algorithm, "--results", str(kept))
-        written = "\n".join(steady(file.read_text()) for file in sorted(kept.glob("*.toml")))
-        holds(f"results/horizons-freeze-{algorithm}.txt", f"{said.told(here)}\n{written}")

@@ -101,7 +101,6 @@ def test_values_as_given_have_no_rule_to_speak_of(make_study: MakeStudy) -> None
     keys: dict[str, Any] = {"algorithm": "actor-critic", "rules": [], "tuned": {"discount": 0.9}}
     report = Report.of(make_study(by_dt({"16ms": 0.0, "32ms": -50.0}), **keys))
     assert report.answers[0].best[0].startswith("The best cycle time is 16 ms with a mean of ")
-    assert report.saving_sentences == ()
 
 
 def test_a_complete_study_says_so(decided: StudyFolder) -> None:
@@ -139,28 +138,3 @@ def test_runs_that_were_resumed_inexactly_are_counted(make_study: MakeStudy) -> 
         "All 3 runs have a score.",
         "Resumed in a way that may have changed their last bits: 1 of the runs.",
     )
-
-
-def test_a_saving_is_told_with_its_price_and_its_caution(decided: StudyFolder) -> None:
-    assert Report.of(decided).saving_sentences == (
-        "Tuning each of 2 cycle times by the paper's grid (5 batch sizes x 5 mini-batch sizes), since the study does "
-        "not say how its values were tuned, 25 points with 3 seeds, would take 150 runs (0.4 h); hours are of the "
-        "environment's time, on a robot those of the robot. Tuning at one of them and carrying the values by a rule "
-        "takes 75 runs (0.2 h), and measuring that as this study does 9 runs (0.024 h); so the rule saves 66 runs "
-        "(0.176 h).",
-        "Whether carried values are as good as those is another question: this study does not tune each cycle time.",
-    )
-
-
-def test_a_study_that_takes_more_than_tuning_saves_nothing(make_study: MakeStudy) -> None:
-    tuned = {"dt": "16ms", "batch": [100, 200], "minibatch": 50}
-    (sentence,) = Report.of(make_study(lambda labels, seed: None, tuned=tuned)).saving_sentences
-    assert sentence.endswith(
-        "This study, which contains that grid where it is tuned, takes 18 runs (0.048 h), which is not less: measuring "
-        "rules costs more here than tuning each would."
-    )
-
-
-def test_of_several_tasks_each_saving_names_its_own(make_study: MakeStudy) -> None:
-    report = Report.of(make_study(lambda labels, seed: None, task=["reacher", "double-pendulum"]))
-    assert [each.split(":")[0] for each in report.saving_sentences[::2]] == ["reacher, ppo", "double-pendulum, ppo"]

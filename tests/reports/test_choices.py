@@ -36,7 +36,6 @@ def choices_of(folder: StudyFolder) -> RankedChoices:
 def test_points_at_one_cycle_time_are_one_table_with_the_best_first(make_study: MakeStudy) -> None:
     report = Report.of(make_study(by_batch({100: -50.0, 200: 1.0, 300: 0.5}), **KEYS))
     assert not report.summaries
-    assert not report.savings
     table = report.choices[0].table("average")
     assert table.title == "reacher, ppo, at 16 ms: 3 choices"
     assert table.header == ("batch", "discount", "score")

@@ -31,7 +31,7 @@ def arm() -> Any:  # noqa: ANN401 - a class of a file that is no module here
 
 def test_it_is_what_the_page_shows_in_sixty_lines() -> None:
     text = FILE.read_text()
-    assert '```python\n--8<-- "examples/toy_arm.py"\n```' in (ROOT / "docs" / "own-robot.md").read_text()
+    assert '``` { .python }\n--8<-- "examples/toy_arm.py"\n```' in (ROOT / "docs" / "own-robot.md").read_text()
     assert sum(bool(line.strip()) for line in text.splitlines()) <= 60
 
 

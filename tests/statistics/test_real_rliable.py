@@ -23,7 +23,6 @@ from cycletime.statistics import (
     holm,
     iqm,
     mean_and_error,
-    probability_of_improvement,
 )
 
 pytestmark = pytest.mark.rliable
@@ -73,21 +72,6 @@ def test_one_cell_s_too() -> None:
     column = scores[:, np.newaxis]
     assert_same(iqm(scores, **options()), column, metrics.aggregate_iqm, 0.95, reps=5_000)
     assert_same(bootstrap(scores, np.mean, **options()), column, metrics.aggregate_mean, 0.95, reps=5_000)
-
-
-def test_probabilities_of_improvement_are_rliable_s() -> None:
-    metrics = import_module("rliable.metrics")
-    x, y = [{dt: scores.round() for dt, scores in cells.items()} for cells in (study(0), study(10, runs=9))]
-    assert all(set(x[dt]) & set(y[dt]) for dt in DTS), "ties are wanted"
-    ours = probability_of_improvement(x, y, **options())
-    assert_same(ours, (matrix(x), matrix(y)), metrics.probability_of_improvement, 0.95, reps=1_000)
-
-
-def test_the_probability_of_a_draw_is_a_half_as_in_rliable() -> None:
-    metrics = import_module("rliable.metrics")
-    x = study(3)
-    assert probability_of_improvement(x, x, **options()).value == 0.5
-    assert metrics.probability_of_improvement(matrix(x), matrix(x)) == 0.5
 
 
 def test_holm_s_correction_is_that_of_statsmodels() -> None:

@@ -16,7 +16,6 @@ from cycletime.statistics import (
     interquartile_mean,
     iqm,
     mean_and_error,
-    probability_of_improvement,
     resampling,
 )
 from cycletime.statistics.resampling import resample_means
@@ -54,40 +53,6 @@ def test_a_percentile_interval_is_scipy_s_in_one_draw_or_in_many(
     assert (found.low, found.high) == pytest.approx(tuple(theirs.confidence_interval), rel=1e-14)
 
 
-def share_above(x: Any, y: Any, axis: int) -> Any:  # noqa: ANN401
-    """Of all pairs, one by one."""
-    del axis  # always the last
-    x, y = x[..., :, np.newaxis], y[..., np.newaxis, :]
-    return np.mean(np.where(x == y, 0.5, x > y), axis=(-2, -1))
-
-
-@pytest.mark.parametrize("sizes", [(2, 2), (7, 12), (30, 30)])
-@pytest.mark.parametrize("digits", [6, 0])
-def test_the_probability_of_improvement_has_the_interval_of_all_pairs_of_scipy_s_draws(
-    digits: int, sizes: tuple[int, int]
-) -> None:
-    random = np.random.default_rng(8)
-    x, y = (random.normal(size=size).round(digits) for size in sizes)  # with no digits there are ties
-    found = probability_of_improvement(x, y, resamples=400, seed=3)
-    theirs = stats.bootstrap(
-        (x, y), share_above, vectorized=True, n_resamples=400, method="percentile", rng=np.random.default_rng(3)
-    )
-    assert (found.low, found.high) == pytest.approx(tuple(theirs.confidence_interval), rel=1e-12)
-    assert found.value == pytest.approx(share_above(x, y, -1), rel=1e-12)
-
-
-def test_pairs_are_compared_once_and_not_in_each_resample(monkeypatch: pytest.MonkeyPatch) -> None:
-    compared, above = [], resampling._win_table
-
-    def counted(x: resampling.Array, y: resampling.Array) -> resampling.Array:
-        compared.append(x.shape + y.shape)
-        return above(x, y)
-
-    monkeypatch.setattr(resampling, "_win_table", counted)
-    probability_of_improvement({"4ms": [1, 2], "8ms": [3, 4]}, {"4ms": [0, 1, 2], "8ms": [5]}, resamples=100)
-    assert compared == [(2, 3), (2, 1)]
-
-
 @pytest.mark.parametrize("count", [1, 3, 4, 10, 31])
 def test_the_interquartile_mean_is_scipy_s_and_the_same_in_any_order(count: int) -> None:
     values = np.random.default_rng(count).normal(size=(50, count))
@@ -111,21 +76,6 @@ def test_a_percentile_interval_is_that_of_all_resamples() -> None:
     found = bootstrap(scores, np.mean, confidence=0.8, resamples=40_000)
     assert ends(found) == pytest.approx(tuple(np.quantile(all_means, [0.1, 0.9])), abs=0.05)
     assert (found.interval, found.resamples, found.n) == ("80 % bootstrap", 40_000, 5)
-
-
-def test_a_bca_interval_is_that_of_efron_s_formula() -> None:
-    scores = np.array(SKEWED)
-    resamples = np.random.default_rng(1).choice(scores, (100_000, len(scores))).mean(axis=1)
-    bias = stats.norm.ppf((resamples < scores.mean()).mean())
-    left_out = np.array([np.delete(scores, i).mean() for i in range(len(scores))])
-    deviations = left_out.mean() - left_out
-    acceleration = (deviations**3).sum() / (6 * (deviations**2).sum() ** 1.5)
-    normal = bias + stats.norm.ppf([0.025, 0.975])
-    levels = stats.norm.cdf(bias + normal / (1 - acceleration * normal))
-    found = bootstrap(scores, np.mean, method="BCa", resamples=40_000)
-    assert ends(found) == pytest.approx(tuple(np.quantile(resamples, levels)), rel=0.02)
-    assert found.interval == "95 % bootstrap (BCa)"
-    assert ends(found)[1] > ends(bootstrap(scores, np.mean))[1]  # the long tail is above
 
 
 def test_runs_are_drawn_within_each_cell_by_itself() -> None:
@@ -163,37 +113,6 @@ def test_one_wild_run_moves_the_mean_and_not_the_iqm() -> None:
     calm, wild = [*range(10)], [*range(9), 1e6]
     assert iqm(wild).value == iqm(calm).value
     assert mean_and_error(wild).value > 1e4
-
-
-def test_the_probability_of_improvement_is_mann_and_whitney_s_u_over_the_pairs() -> None:
-    x, y = np.round(draws(12)), np.round(draws(9, seed=1, shift=1.0))
-    assert set(x) & set(y), "ties are wanted"
-    found = probability_of_improvement(x, y)
-    assert found.value == pytest.approx(stats.mannwhitneyu(x, y).statistic / (12 * 9))
-    assert (found.cells, found.interval) == ((12, 9), "95 % bootstrap")
-    assert probability_of_improvement([1, 2], [0, 2]).value == (0.5 + 1 + 1) / 4
-
-
-def test_the_probability_over_cycle_times_is_the_mean_of_theirs() -> None:
-    x = {"4ms": [3.0, 4.0], "8ms": [0.0, 1.0, 2.0]}
-    y = {"8ms": [1.0, 1.0], "4ms": [1.0, 2.0]}
-    assert probability_of_improvement(x, y).value == pytest.approx((1 + 0.5) / 2)
-
-
-def test_the_interval_of_the_probability_is_that_of_all_resamples() -> None:
-    x, y = [1.0, 4.0, 6.0], [0.0, 3.0, 5.0, 7.0]
-    all_shares = [
-        np.mean([a > b for a in one for b in other])
-        for one, other in product(product(x, repeat=3), product(y, repeat=4))
-    ]
-    found = probability_of_improvement(x, y, confidence=0.7, resamples=20_000)
-    assert ends(found) == pytest.approx(tuple(np.quantile(all_shares, [0.15, 0.85])), abs=1e-9)
-
-
-def test_bca_where_it_is_undefined_becomes_percentile_and_says_so() -> None:
-    found = probability_of_improvement([4, 5, 6], [1, 2, 3], method="BCa")
-    assert ends(found) == (1.0, 1.0)
-    assert found.interval == "95 % bootstrap (percentile, as BCa is undefined)"
 
 
 def test_the_same_seed_draws_the_same_and_another_differs() -> None:

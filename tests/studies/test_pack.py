@@ -96,8 +96,9 @@ def test_a_trainer_brings_its_packages(tmp_path: Path) -> None:
     (tmp_path / "wheels" / "mine.py").write_text(
         "from the_library import returns\ndef train(run):\n    yield 100, 5000, returns(run.seed)\n"
     )
-    with zipfile.ZipFile(tmp_path / "wheels" / "the_library-1.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("the_library-1.0.data/purelib/the_library.py", "returns = float\n")
+    for name in ("the_library", "the_library_core"):
+        with zipfile.ZipFile(tmp_path / "wheels" / f"{name}-1.0-py3-none-any.whl", "w") as wheel:
+            wheel.writestr(f"{name}-1.0.data/purelib/the_library.py", "returns = float\n")
     study = study_from_table({**OWN, "seed": 3}, tmp_path / "elsewhere")
     pack_studies([study], tmp_path / "pack.zip", packages=tmp_path / "wheels")
     words = [sys.executable, str(tmp_path / "pack.zip"), str(tmp_path / "out"), "--workers", "1"]

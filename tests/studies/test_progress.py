@@ -110,26 +110,6 @@ def test_on_a_narrow_terminal_the_count_and_the_time_left_stay(
     assert any(re.fullmatch(line, each) for each in lines), lines
 
 
-def test_groups_whose_runs_are_done_are_no_longer_shown(
-    begun: Callable[..., tuple[StudyProgress, list[str]]], now: list[float], capsys: pytest.CaptureFixture[str]
-) -> None:
-    shown, names = begun()
-    groups = [names[0], names[2], names[4]]
-    for env_steps in (100, 200, 300):
-        for name in groups:
-            shown.update(Event(name, env_steps=env_steps))
-    now[0] += LINE_INTERVAL_S
-    shown.update(Event(names[0], env_steps=400))
-    for name in names[:2]:
-        shown.update(Event(name, outcome="done"))
-    now[0] += LINE_INTERVAL_S
-    shown.update(Event(names[2], env_steps=400))
-    *_, before, after = capsys.readouterr().err.splitlines()
-    told = [re.findall(r"reacher ppo (\w+) ", line) for line in (before, after)]
-    assert len(told[0]) == 3
-    assert told[1] == [each for each in told[0] if each != "16ms"]
-
-
 def test_failures_are_told_at_once_and_counted(
     begun: Callable[..., tuple[StudyProgress, list[str]]], now: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:

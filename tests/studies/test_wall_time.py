@@ -36,6 +36,14 @@ def test_the_time_is_written_while_it_runs_so_that_a_kill_loses_little(tmp_path:
     assert recorded_wall_s(tmp_path) == 1.5 * SAVE_INTERVAL_S + 1
 
 
+def test_a_time_that_was_changed_is_not_known(tmp_path: Path) -> None:
+    timed = WallTimeRecorder(tmp_path, Clock())
+    timed.begin(PLAN, {"a": "pending"})
+    assert recorded_wall_s(tmp_path) == 0.0
+    timed.file.write_text(timed.file.read_text().replace('ended": 100', 'ended": 900'))
+    assert recorded_wall_s(tmp_path) is None
+
+
 def test_who_finds_nothing_to_do_does_not_count(tmp_path: Path) -> None:
     timed = WallTimeRecorder(tmp_path, Clock())
     timed.begin(PLAN, {"a": "done"})

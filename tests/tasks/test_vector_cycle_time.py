@@ -11,14 +11,11 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
-from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
-from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit
-from gymnasium.wrappers.vector import RecordEpisodeStatistics as VectorStatistics
+from gymnasium.wrappers import RecordEpisodeStatistics
 from numpy.typing import NDArray
 
 from cycletime.errors import InputError
 from cycletime.tasks.cycle_time import CycleTime
-from cycletime.tasks.vector_cycle_time import VectorCycleTime, make_vec_with_cycle_time
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # other processes cannot import a test
 CLOCK = ("env_steps", "agent_steps", "elapsed_s", "cycle_steps")
@@ -48,39 +45,6 @@ class Drift(gym.Env[Any, Any]):
 
     def _observe(self) -> dict[str, Any]:
         return {"at": np.array([self.at]), "age": self.age}
-
-
-class DriftAtOnce(VectorEnv[Any, Any, Any]):
-    """`Drift` as a custom vector environment, which steps ended copies too and reuses the arrays that it returns."""
-
-    def __init__(self, num_envs: int, mode: AutoresetMode | None = AutoresetMode.DISABLED) -> None:
-        self.num_envs = num_envs
-        self.metadata = {"autoreset_mode": mode} if mode else {}
-        self.copies = [Drift() for _ in range(num_envs)]
-        self.single_observation_space, self.single_action_space = Drift.observation_space, Drift.action_space
-        self.observation_space = batch_space(Drift.observation_space, num_envs)
-        self.action_space = batch_space(Drift.action_space, num_envs)
-        self.batch: Any = create_empty_array(Drift.observation_space, num_envs)
-        self.rewards = np.zeros(num_envs, np.float32)
-
-    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401
-        mask = (options or {}).pop("reset_mask", np.ones(self.num_envs, np.bool_))
-        infos: dict[str, Any] = {}
-        for i, copy in enumerate(self.copies):
-            if mask[i]:
-                infos = self._add_info(infos, copy.reset(seed=None if seed is None else seed + i)[1], i)
-        return self._observe(), infos
-
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:  # noqa: ANN401
-        infos: dict[str, Any] = {}
-        terminated, truncated = np.zeros((2, self.num_envs), np.bool_)
-        for i, copy in enumerate(self.copies):
-            _, self.rewards[i], terminated[i], truncated[i], info = copy.step(actions[i])
-            infos = self._add_info(infos, info, i)
-        return self._observe(), self.rewards, terminated, truncated, infos
-
-    def _observe(self) -> Any:  # noqa: ANN401
-        return concatenate(self.single_observation_space, [copy._observe() for copy in self.copies], self.batch)
 
 
 def single(time_limit: str | None = None) -> CycleTime:
@@ -178,112 +142,15 @@ def test_async_copies_go_as_single_ones(mode: AutoresetMode) -> None:
     env.close()
 
 
-@pytest.mark.parametrize("time_limit", [None, "18ms"])
-@pytest.mark.parametrize("mode", MODES)
-def test_an_existing_sync_vector_env_goes_as_single_ones(mode: AutoresetMode, time_limit: str | None) -> None:
-    env = VectorCycleTime(SyncVectorEnv([Drift] * len(SEEDS), autoreset_mode=mode), "8ms", time_limit=time_limit)
-    assert (env.dt, env.env_dt, env.cycle_steps, env.metadata["render_fps"]) == (0.008, 0.002, 4, 125)
-    assert_goes_as_singles(env, mode, time_limit)
-
-
-@pytest.mark.parametrize("time_limit", [None, "18ms"])
-def test_copies_stepped_at_once_go_as_single_ones(time_limit: str | None) -> None:
-    env = VectorCycleTime(DriftAtOnce(len(SEEDS)), "8ms", env_dt="2ms", time_limit=time_limit, steps_past_end=True)
-    assert_goes_as_singles(env, AutoresetMode.DISABLED, time_limit)
-
-
-def test_copies_that_ended_keep_their_last_observation_until_they_are_reset() -> None:
-    env = VectorCycleTime(DriftAtOnce(3), "24ms", env_dt="2ms", steps_past_end=True)
-    env.reset(seed=1)
-    observations, _, terminated, truncated, infos = env.step(np.array([3, 3, 0]))
-    assert (terminated | truncated).all()
-    assert infos["cycle_steps"].tolist() == observations["age"].tolist()
-    assert observations["age"][2] == 11
-    assert max(observations["age"][:2]) < 11
-    after, infos = env.reset(options={"reset_mask": np.array([True, False, False])})
-    np.testing.assert_array_equal(after["at"][1:], observations["at"][1:])
-    assert after["age"].tolist() == [0, *observations["age"][1:]]
-    assert infos["env_steps"].tolist() == after["age"].tolist()
-    with pytest.raises(InputError, match=r"copies \[1, 2\] have ended: reset these first"):
-        env.step(np.array([0, 0, 0]))
-
-
-def test_a_hold_of_all_copies_stops_when_all_have_ended() -> None:
-    inner = DriftAtOnce(2)
-    env = VectorCycleTime(inner, "200ms", env_dt="2ms", steps_past_end=True)
-    env.reset(seed=1)
-    env.step(np.array([0, 0]))
-    assert [copy.age for copy in inner.copies] == [11, 11]
-
-
-@pytest.mark.parametrize("mask", [np.array([1, 0]), np.array([True]), [True, False], np.array([False, False])])
-def test_a_reset_mask_that_is_none_is_refused(mask: object) -> None:
-    env = VectorCycleTime(DriftAtOnce(2), "8ms", env_dt="2ms", steps_past_end=True)
-    with pytest.raises(InputError, match=r"reset_mask is .*give a NumPy array of 2 booleans, at least one True"):
-        env.reset(options={"reset_mask": mask})
-
-
-def test_statistics_around_it_see_masked_resets() -> None:
-    env = VectorStatistics(VectorCycleTime(SyncVectorEnv([Drift] * 2, autoreset_mode="Disabled"), "8ms"))
-    options = {"reset_mask": np.array([True, False])}
-    env.reset(seed=1)
-    env.step(np.array([0, 0]))
-    env.reset(options=options)
-    env.step(np.array([0, 0]))
-    assert env.episode_lengths.tolist() == [1, 2]
-
-
-@pytest.mark.parametrize(
-    ("build", "sentence"),
-    [
-        (
-            lambda: DriftAtOnce(2, AutoresetMode.NEXT_STEP),
-            r"autoreset_mode AutoresetMode.NEXT_STEP, .*make_vec_with_cycle",
-        ),
-        (lambda: DriftAtOnce(2, AutoresetMode.SAME_STEP), r"autoreset_mode AutoresetMode.SAME_STEP, .* next episode"),
-        (lambda: DriftAtOnce(2, None), r"autoreset_mode None, .* or give an environment with AutoresetMode.DISABLED"),
-        (lambda: DriftAtOnce(2), r"say steps_past_end=True if its step\(\) tolerates that"),
-        (
-            lambda: AsyncVectorEnv([Drift], context="forkserver"),
-            "live in other processes: hold the actions inside the copies",
-        ),
-        (lambda: VectorStatistics(SyncVectorEnv([Drift])), "is wrapped already: put VectorCycleTime around Sync"),
-        (lambda: SyncVectorEnv([Drift, SlowDrift]), r"time steps \['2ms', '4ms'\]: give them a common one"),
-    ],
-)
-def test_what_cannot_be_held_correctly_is_refused_with_what_to_do(build: Any, sentence: str) -> None:  # noqa: ANN401
-    env = build()
-    with pytest.raises(InputError, match=sentence):
-        VectorCycleTime(env, "8ms")
-    env.close()
-
-
-class SlowDrift(Drift):
-    dt = 0.004
-
-
-def test_spans_that_do_not_fit_are_refused_and_leave_the_environment_alone() -> None:
-    env: SyncVectorEnv[Any, Any] = SyncVectorEnv([Drift] * 2)
-    with pytest.raises(InputError, match="nearest cycle times are 8ms and 10ms"):
-        VectorCycleTime(env, "9ms")
-    assert not any(isinstance(copy, CycleTime) for copy in env.envs)
-    with pytest.raises(InputError, match="publishes no time step"):
-        VectorCycleTime(DriftAtOnce(2), "8ms", steps_past_end=True)
-    with pytest.raises(InputError, match="time limit 9ms is not a whole multiple"):
-        VectorCycleTime(DriftAtOnce(2), "8ms", env_dt="2ms", time_limit="9ms", steps_past_end=True)
-
-
 @pytest.mark.parametrize("vectorization_mode", ["sync", "async"])
 def test_registered_environments_are_made_with_a_cycle_time_in_every_copy(vectorization_mode: str) -> None:
-    env = make_vec_with_cycle_time(
+    how = {"context": "forkserver"} if vectorization_mode == "async" else {}
+    env = gym.make_vec(
         "CartPole-v1",
         2,
         vectorization_mode,
-        dt="60ms",
-        env_dt="20ms",
-        time_limit=1,
-        vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP},
-        wrappers=[RecordEpisodeStatistics],
+        vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP, **how},
+        wrappers=[partial(CycleTime, dt="60ms", env_dt="20ms", time_limit=1), RecordEpisodeStatistics],
         sutton_barto_reward=True,
     )
     assert env.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
@@ -310,28 +177,9 @@ def test_registered_environments_are_made_with_a_cycle_time_in_every_copy(vector
     env.close()
 
 
-def test_inner_time_limits_keep_their_seconds_in_every_copy() -> None:
-    env: VectorEnv[Any, Any, Any] = VectorCycleTime(SyncVectorEnv([lambda: TimeLimit(Drift(99), 7)] * 2), "8ms")
-    env.reset(seed=0)
-    ends = [env.step(np.array([0, 0]))[3].all() for _ in range(2)]
-    assert ends == [False, True]
-    *_, infos = env.step(np.array([0, 0]))
-    assert infos["env_steps"].tolist() == [0, 0]
-
-
 def test_an_environment_with_a_cycle_time_of_its_own_says_so() -> None:
     with pytest.raises(InputError, match=r"cycletime/Reacher-v0 has a cycle time of its own: .* make_vec"):
-        make_vec_with_cycle_time("cycletime/Reacher-v0", 2, dt="8ms")
-
-
-def test_the_cycle_time_must_be_given() -> None:
-    with pytest.raises(TypeError, match="'dt'"):
-        VectorCycleTime(SyncVectorEnv([Drift]))  # type: ignore[call-arg]
-
-
-def test_vectorisation_by_the_environment_itself_is_refused() -> None:
-    with pytest.raises(InputError, match="vectorization_mode is 'vector_entry_point': give 'sync' or 'async'"):
-        make_vec_with_cycle_time("CartPole-v1", 2, "vector_entry_point", dt="40ms", env_dt="20ms")
+        gym.make_vec("cycletime/Reacher-v0", 2, "sync", wrappers=[partial(CycleTime, dt="8ms")])
 
 
 class OfAnotherLibrary:
@@ -340,10 +188,6 @@ class OfAnotherLibrary:
     num_envs = 2
 
 
-def test_what_is_no_vector_environment_of_gymnasium_is_refused_with_what_to_do_instead() -> None:
-    with pytest.raises(InputError, match=r"make_vec_env\(id, n_envs, wrapper_class=CycleTime, wrapper_kwargs="):
-        VectorCycleTime(OfAnotherLibrary(), "100ms")  # type: ignore[arg-type]
+def test_a_vector_environment_of_another_library_is_refused_with_what_to_do_instead() -> None:
     with pytest.raises(InputError, match="as the wrapper_class"):
         CycleTime(OfAnotherLibrary(), "100ms")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="put CycleTime around it"):
-        VectorCycleTime(gym.make("Pendulum-v1"), "100ms")  # type: ignore[arg-type]

@@ -55,17 +55,40 @@ def test_wrong_lines_are_refused_in_a_sentence(tmp_path: Path, text: str, says: 
         reader_of(tmp_path).new_points()
 
 
-def test_event_files_as_tensorboard_writes_them(tmp_path: Path) -> None:
+def write_events(folder: Path, *scalars: tuple[int, str, float]) -> None:
     pytest.importorskip("tensorboard")
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-    writer = EventFileWriter(str(tmp_path / "runs" / "a"))
-    for step, tag, value in ((64, "charts/SPS", 9.0), (300, "charts/episodic_return", -1.5), (2**33, "charts/x", 1.0)):
+    writer = EventFileWriter(str(folder))
+    for step, tag, value in scalars:
         summary = Summary(value=[Summary.Value(tag=tag, simple_value=value)])
         writer.add_event(Event(wall_time=1.0, step=step, summary=summary))
     writer.close()
+
+
+@pytest.mark.parametrize(
+    ("tag", "agent_steps"),
+    [
+        ("rollout/ep_rew_mean", 10),
+        ("Train/mean_reward", 11 * 96),  # rsl_rl's iterations count from 0
+        ("Reward / Total reward (mean)", 10 * 4),
+    ],
+)
+def test_what_a_step_counts_follows_from_the_tag(tmp_path: Path, tag: str, agent_steps: int) -> None:
+    write_events(tmp_path, (10, tag, 5.0))
+    reader = CurveReader(tmp_path, "tensorboard", dt_s=0.02, num_envs=4, update_steps=96)
+    assert reader.new_points() == [CurvePoint(agent_steps * 0.02, agent_steps, 5.0)]
+
+
+def test_event_files_as_tensorboard_writes_them(tmp_path: Path) -> None:
+    write_events(
+        tmp_path / "runs" / "a",
+        (64, "charts/SPS", 9.0),
+        (300, "charts/episodic_return", -1.5),
+        (2**33, "charts/x", 1.0),
+    )
     reader = reader_of(tmp_path, "tensorboard")
     assert reader.new_points() == [CurvePoint(6.0, 300, -1.5)]
     assert reader.tags == {"charts/SPS", "charts/episodic_return", "charts/x"}

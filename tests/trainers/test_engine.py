@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from contextlib import closing, suppress
 from pathlib import Path
@@ -14,6 +16,7 @@ from cycletime.errors import InputError, RunError
 from cycletime.studies.plan import Plan
 from cycletime.studies.spec_file import study_from_table, study_table
 from cycletime.studies.study_folder import StudyFolder
+from cycletime.studies.watchdog import Watchdog
 from cycletime.studies.worker import finish_run
 from cycletime.trainers.engine import TrainerBatch, TrainerEngine
 from cycletime.training.engine import Chunk
@@ -61,11 +64,14 @@ def test_a_trainer_that_goes_beyond_its_budget_is_ended(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "says"),
     [
+        ("raise ValueError(200 * 'ab')", "last saying 'ValueError: abab.{80,90}abab': see"),
         ("raise ValueError('no robot')", "train failed with status 1, last saying 'ValueError: no robot'"),
         ("import os; os.kill(os.getpid(), 11)", "train was ended by SIGSEGV"),
         ("print('hello')", "train ended without a point in progress.csv"),
         ("open('progress.csv', 'w').write('seconds,return\\n10,1\\n')", "ended after 10 s of 100 s simulated"),
         ("open('progress.csv', 'w').write('a,b\\n1,2\\n')", "progress.csv has the columns 'a, b'"),
+        ("open('progress.csv', 'w').write('seconds,return\\n10,1\\n90,')", "ended after 10 s of 100 s simulated"),
+        ("open('progress.csv', 'wb').write(bytes(range(128, 256)) + b'\\n')", "progress.csv has the columns"),
         ("open('progress.csv', 'w').write('seconds,return\\n50,1\\n20,1\\n')", "goes back from 50 s to 20 s"),
     ],
 )
@@ -78,6 +84,29 @@ def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     spec = spec_of(tmp_path, "", command=["no-such-program", "{discount}"])
     with pytest.raises(InputError, match="'no-such-program' cannot be started"):
         train(spec, tmp_path)
+
+
+def test_a_trainer_that_hangs_is_named_and_ended(tmp_path: Path) -> None:
+    script = "import os, time\nopen(f'{os.getpid()}.pid', 'w').close()\nprint('thinking')\ntime.sleep(600)"
+    batch = TrainerEngine().make_batch([spec_of(tmp_path, script)])
+    batch.use_folder(0, tmp_path / "run")
+    chunks, said, clock = batch.chunks({0: None}), [], iter((0.0, 4.0, 8.0, 12.0))
+    while not (pids := [int(path.stem) for path in tmp_path.rglob("*.pid")]):
+        assert next(chunks) == {}
+    watchdog = Watchdog(9.0, lambda: False, lambda *reason: said.append(reason), clock.__next__)
+    for _ in range(3):
+        assert next(chunks) == {}
+        watchdog.check()
+    batch.close()
+    output = tmp_path / "run" / "output-1.txt"
+    assert said == [
+        (
+            "hangs",
+            f"it hangs: it did not get further for 12 s, in train, without a new point in progress.csv: see {output}",
+        )
+    ]
+    assert output.read_text() == "thinking\n"
+    assert_ended(pids)
 
 
 def test_nothing_is_left_of_a_trainer_that_forks_and_ignores_signals(tmp_path: Path) -> None:
@@ -93,12 +122,15 @@ def test_nothing_is_left_of_a_trainer_that_forks_and_ignores_signals(tmp_path: P
     while len(list(folder.glob("*.pid"))) < 3:
         next(chunks)
     batch.close()
-    for pid in (int(path.stem) for path in folder.glob("*.pid")):
-        for _ in range(100):
-            if not is_running(pid):
-                break
-            time.sleep(0.1)
-        assert not is_running(pid)
+    assert_ended([int(path.stem) for path in folder.glob("*.pid")])
+
+
+def assert_ended(pids: list[int]) -> None:
+    assert pids
+    until = time.monotonic() + 60
+    while running := [pid for pid in pids if is_running(pid)]:
+        assert time.monotonic() < until, f"{running} are left"
+        time.sleep(0.05)
 
 
 def is_running(pid: int) -> bool:
@@ -143,10 +175,21 @@ def test_a_function_in_a_study(tmp_path: Path) -> None:
     assert not (tmp_path / "out" / "runs" / name).exists()
 
 
+def test_the_process_of_a_function_loads_no_jax(tmp_path: Path) -> None:
+    (tmp_path / "own_module.py").write_text(
+        "import sys\n\n\ndef train(run):\n    env = run.make_env()\n    env.reset(seed=run.seed)\n"
+        "    env.step(env.action_space.sample())\n    assert env.get_wrapper_attr('dt') == run.dt_s == 0.02\n"
+        "    assert 'jax' not in sys.modules\n    yield run.simulated_s, run.agent_steps, 1.0\n"
+    )
+    table = {**TABLE, "env": "Pendulum-v1", "env_dt": "10ms", "trainer": "own_module:train"}
+    spec = next(spec for _, spec in study_from_table(table, tmp_path).runs())
+    assert train(spec, tmp_path)[-1].is_last
+
+
 def test_a_missing_package_is_said_and_not_tried_again(tmp_path: Path) -> None:
     (tmp_path / "own_module.py").write_text("import no_such_package\n")
     spec = next(spec for _, spec in study_from_table({**TABLE, "trainer": "own_module:train"}, tmp_path).runs())
-    with pytest.raises(InputError, match="'no_such_package' is not installed"):
+    with pytest.raises(InputError, match=r"^The module 'no_such_package' is not installed: pip install it\.$"):
         train(spec, tmp_path)
 
 
@@ -156,3 +199,45 @@ def test_another_place_is_no_other_run(tmp_path: Path) -> None:
     assert here.identity == there.identity
     assert here.agent != there.agent
     assert RunSpec.from_json(json.loads(json.dumps(here.as_json()))) == here
+
+
+FAULTS = """
+import os, signal, time
+
+
+def train(run):
+    for part in range(1, 11):
+        yield 10.0 * part, 500 * part, float("nan") if run.seed == 1 and part > 5 else float(part)
+        if run.seed == 0:
+            raise ValueError("no robot")
+        if run.seed == 2:
+            import no_such_package
+        if run.seed == 3 and part == 1 and not os.fork():
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            os.setsid()
+            (run.folder.parents[2] / f"{os.getpid()}.pid").touch()
+            time.sleep(600)
+    while run.seed == 3 and not list(run.folder.parents[2].glob("*.pid")):
+        time.sleep(0.01)
+"""
+
+
+def test_runs_go_on_beside_those_that_fail(tmp_path: Path) -> None:
+    (tmp_path / "faults.py").write_text(FAULTS)
+    (tmp_path / "study.toml").write_text(
+        'name = "faults"\ntrainer = "faults:train"\nalgorithm = "ppo"\ndt = "20ms"\nseeds = 5\nsimulated_s = 100\n'
+    )
+    words = ["study", "run", str(tmp_path / "study.toml"), "--out", str(tmp_path / "out"), "--workers", "1"]
+    ended = subprocess.run([sys.executable, "-m", "cycletime", *words], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    folder = StudyFolder.open(tmp_path / "out")
+    finished = folder.store.refresh()
+    runs = [run.name for run in Plan.of(folder.study).runs]
+    assert [f"-seed{seed}-" in name for seed, name in enumerate(runs)] == [True] * 5
+    assert sorted(finished) == sorted(runs[seed] for seed in (1, 3, 4))
+    assert [folder.store.result(runs[seed])["mean_over_episodes"] for seed in (1, 3, 4)] == [None, 5.5, 5.5]
+    said = ended.stderr
+    assert f"{runs[0]} failed: faults:train failed with status 1, last saying 'ValueError: no robot': see " in said
+    assert f"{runs[2]} failed: The module 'no_such_package' is not installed: pip install it.\n" in said
+    assert said.count("no_such_package") == 1, "it was tried again"
+    assert_ended([int(path.stem) for path in (tmp_path / "out").glob("*.pid")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -60,9 +61,9 @@ _GROUPS = {
 _COMMANDS = {name: command for group in _GROUPS.values() for name, command in group.items()}
 _MOVED = {
     "paper": {"claims": "verdicts"},
-    "horizons": {"ranking": "table", "freeze": "preregister", "page": "report"},
+    "horizons": {"ranking": "table", "freeze": "", "page": "report"},
 }
-"""Commands of version 0.2 that `cycletime experiment` has now, with the verbs that have other names."""
+"""Commands of version 0.2 that `cycletime experiment` has now, with the verbs that have other names, or none."""
 
 _OBJECTS_BETWEEN_COLLECTIONS = 100_000
 """They take some ten MB."""
@@ -120,8 +121,8 @@ def _status_of(words: list[str]) -> int:
     except KeyboardInterrupt:
         print("cycletime: Interrupted.", file=sys.stderr)
         return 130
-    except (MemoryError, RuntimeError) as error:
-        if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):  # as XLA says it
+    except (MemoryError, RuntimeError, ImportError) as error:
+        if not _lacks_memory(error):
             raise
         print("cycletime: There is not enough memory for this: give it more, or ask for less at once.", file=sys.stderr)
         return 1
@@ -130,6 +131,15 @@ def _status_of(words: list[str]) -> int:
         print(printable(f"cycletime: {where}{error.strerror or error}."), file=sys.stderr)
         return 1
     return status
+
+
+def _lacks_memory(error: Exception) -> bool:
+    """Also where a library cannot be loaded, since `ulimit -v` leaves no room for it."""
+    if isinstance(error, ImportError) and os.name == "posix":
+        from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
+
+        return getrlimit(RLIMIT_AS)[0] != RLIM_INFINITY
+    return isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error)  # as XLA says it
 
 
 def _parsed(words: list[str]) -> Any:  # noqa: ANN401 - any command

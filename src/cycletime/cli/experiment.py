@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, TypeAlias
 
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, arg, subcommand
 
-from cycletime.cli.options import NO_NAMES, Count, NameListOption, Real, Text
+from cycletime.cli.options import Count, Real, Text
 from cycletime.cli.output import format_columns
 from cycletime.cli.study import WorkerOptions
 from cycletime.errors import InputError
@@ -121,7 +121,7 @@ class ExperimentSelection(SizeOptions, ResultsOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class ListExperiments(ResultsOptions, SizeOptions):
-    """List the experiments: how large they are, how long they take, and whether results are at hand."""
+    """List the experiments: how large they are, and whether results are at hand."""
 
     json: bool = False
     """Print JSON."""
@@ -136,49 +136,20 @@ class ListExperiments(ResultsOptions, SizeOptions):
         data = Results({}) if folder is None else declared.read(folder)
         found = [experiment_row(experiment, workspace, data) for experiment in declared.experiments.values()]
         if self.json:
-            print(json.dumps([_rounded(asdict(row)) for row in found], indent=2))
+            print(json.dumps([{**asdict(row), "simulated_h": round(row.simulated_h, 3)} for row in found], indent=2))
         else:
             _print_list(found, self.investigation)
         return 0
 
 
 def _print_list(found: list[ExperimentRow], investigation: str) -> None:
-    from cycletime.studies.hardware_estimates import CORE_COUNTS
-
-    head = ("experiment", "runs", f"{CORE_COUNTS[0]} cores", *map(str, CORE_COUNTS[1:]), "H200", "results")
-    times_s = [[*row.cores_s.values(), row.h200_s or 0.0] for row in found]
-    in_all = _size_cells(sum(row.runs for row in found), *map(sum, zip(*times_s, strict=True)))
-    rows = [(row.name, *_size_cells(row.runs, *row.cores_s.values(), row.h200_s), row.results) for row in found]
-    table = [head, *rows, ("all", *in_all, "")]
-    print("\n".join(format_columns(table, right=range(1, len(head) - 1))), end="\n\n")
-    print(
-        f"{CORE_COUNTS[0]} cores, {', '.join(map(str, CORE_COUNTS[1:]))}: about, if they are like an AMD "
-        f"EPYC's and idle."
-    )
-    engines = " or ".join(sorted({engine for row in found for engine in row.engines}))
-    print(f"H200: about, on one such GPU, with the engine {engines}.")
-    robot = [row.name for row in found if "simulated robot" in row.where]
-    if robot:
+    rows = [(row.name, f"{row.runs:,}", f"{row.simulated_h:,.0f}", row.results) for row in found]
+    in_all = ("all", f"{sum(row.runs for row in found):,}", f"{sum(row.simulated_h for row in found):,.0f}", "")
+    head = ("experiment", "runs", "simulated hours", "results")
+    print("\n".join(format_columns([head, *rows, in_all], right=(1, 2))), end="\n\n")
+    if any("simulated robot" in row.where for row in found):
         print("Those with '-robot' in their names are on a simulated robot.")
     print(f"'cycletime experiment run {investigation} NAME' runs an experiment.")
-
-
-def _rounded(value: Any) -> Any:  # noqa: ANN401 - whatever a row has
-    """Estimates to a tenth of a second or a thousandth of an hour or a share."""
-    if isinstance(value, dict):
-        return {key: _rounded(each) for key, each in value.items()}
-    return round(value, 3) if isinstance(value, float) else value
-
-
-def _size_cells(runs: int, *times_s: float | None) -> tuple[str, ...]:
-    from cycletime.studies.progress import format_seconds
-
-    cells = [f"{runs:,}"]
-    for time_s in times_s:
-        seconds = round(time_s or 0.0, 1)
-        text = f"{seconds / 86400:.0f} days" if seconds >= 2 * 86400 else format_seconds(seconds)
-        cells.append("" if time_s is None else text)
-    return tuple(cells)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,10 +234,6 @@ class CollectResults(Investigated):
     """The folder that 'cycletime experiment run' or a pack filled."""
     results: Annotated[Optional[Path], arg(metavar="FOLDER", help_behavior_hint="(default: OUT/results)")] = None  # noqa: UP045
     """Where results are kept, one file for each study."""
-    wall: Annotated[NameListOption, arg(metavar="STUDY=SECONDS ...")] = NO_NAMES
-    """How long studies took, where it was not written down."""
-    clips: bool = False
-    """Film median runs of the paper at 4 ms, too; that takes the extra 'film'."""
 
     def run(self) -> int:
         from cycletime.training.machine import prepare_jax
@@ -275,43 +242,13 @@ class CollectResults(Investigated):
         from cycletime.experiments.results import collect_results
 
         results = self.results or self.out / "results"
-        walls_s = _parse_wall_times(self.wall)
-        collected = collect_results(self.declared, self.out, results, walls_s, clips=self.clips)
+        collected = collect_results(self.declared, self.out, results)
         for path in collected.kept:
             print(f"{path}, {path.stat().st_size / 1024:,.0f} KiB")
         for name, (done, of) in collected.unfinished.items():
             print(f"{name} is not finished and was left out: {done:,} of {of:,} runs are done")
         if collected.kept:
             print(f"To see what they say: cycletime experiment report {self.investigation} --results {results}")
-        return 0
-
-
-def _parse_wall_times(walls: NameListOption) -> dict[str, float]:
-    found = {}
-    for each in walls:
-        name, _, value = each.partition("=")
-        try:
-            found[name] = float(value)
-        except ValueError:
-            found[name] = -1.0
-        if not found[name] > 0:
-            raise InputError(f"--wall is {each!r}: give it as STUDY=SECONDS, such as ppo-grid=215.")
-    return found
-
-
-@dataclass(frozen=True, kw_only=True)
-class Preregister(ResultsOptions):
-    """Fix what goes to a trial, with what is predicted of it, before the trial is run."""
-
-    names: Annotated[Positional[tuple[str, ...]], arg(metavar="NAME ...", help_behavior_hint="(required)")]
-    """Of horizons: ppo, sac or both."""
-
-    def run(self) -> int:
-        known = self.declared.preregistrations
-        if not self.names and known:
-            raise InputError(f"Give what is to be fixed: {' or '.join(known)}.")
-        for name in self.chosen("preregistration", self.names or ("any",), known):
-            print("\n".join(known[name](self.read())))
         return 0
 
 
@@ -357,13 +294,13 @@ class PrintTable(ResultsOptions):
 
     def run(self) -> int:
         declared = self.declared
-        table = declared.tables[declared.known("table", self.name, declared.tables)](self.read())
+        name = declared.known("table", self.name, declared.tables)
         if not self.json:
-            print(table.as_text().rstrip())
+            print(declared.tables[name](self.read()).rstrip())
             return 0
-        if (told := table.as_json()) is None:
+        if name not in declared.tables_as_json:
             raise InputError(f"{declared.title} has no tables in JSON: leave out --json.")
-        print(json.dumps(told, indent=2, allow_nan=False))
+        print(json.dumps(declared.tables_as_json[name](self.read()), indent=2, allow_nan=False))
         return 0
 
 
@@ -422,7 +359,6 @@ class ExperimentCommand:
             | Annotated[RunExperiments, subcommand("run")]
             | Annotated[PackExperiments, subcommand("pack")]
             | Annotated[CollectResults, subcommand("collect")]
-            | Annotated[Preregister, subcommand("preregister")]
             | Annotated[PrintVerdicts, subcommand("verdicts")]
             | Annotated[PrintTable, subcommand("table")]
             | Annotated[DrawFigures, subcommand("figures")]

@@ -258,7 +258,8 @@ class Latency:
         return 0
 
     def _sizes(self) -> tuple[int, int]:
-        from cycletime.training.worlds import TASKS, either
+        from cycletime.tasks import CLOSED_FORMS
+        from cycletime.training.worlds import either, task_class
 
         given = {"--observation-size": self.observation_size, "--action-size": self.action_size}
         for option, size in given.items():
@@ -272,9 +273,9 @@ class Latency:
             missing = next(option for option, size in given.items() if size is None)
             raise InputError(f"{missing} is missing: give both sizes, or a --task, which has its own.")
         name = "reacher" if self.task is None else self.task
-        if name not in TASKS:
-            raise InputError(f"{name!r} is not a task here: choose {either(TASKS)}, or give both sizes.")
-        return TASKS[name].observation_size, TASKS[name].action_size
+        if name not in CLOSED_FORMS:
+            raise InputError(f"{name!r} is not a task here: choose {either(CLOSED_FORMS)}, or give both sizes.")
+        return task_class(name).observation_size, task_class(name).action_size
 
     def _agent(self, dt: Duration, action_size: int) -> PPOAgent | SACAgent | ActorCriticAgent:
         from cycletime.agents import ActorCriticAgent, agent_for

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 from tyro.conf import Positional, arg
 
-from cycletime.cli.options import Count, Text
+from cycletime.cli.options import Text
 from cycletime.errors import InputError, printable
 
 if TYPE_CHECKING:
     from cycletime.reports.report import Report
 
-_STUDY_ONLY = ("measure", "interval", "iqm", "grid_points", "json", "markdown")
+_STUDY_ONLY = ("measure", "interval", "iqm", "json", "markdown")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReportCommand:
     """Report what a folder says: a study, a run, or results of the paper.
 
-    Of a study: which cycle time is best, what rules change and save, and what the data do not decide. With the text
+    Of a study: which cycle time is best, what rules change, and what the data do not decide. With the text
     come tables, figures, and one HTML page to look at.
     """
 
@@ -36,8 +36,6 @@ class ReportCommand:
     """One standard error (se), Student's t with 95 % (t), or a bootstrap with 95 % (bootstrap)."""
     iqm: bool = False
     """Interquartile means instead of means, with a bootstrap's interval."""
-    grid_points: Annotated[Count, arg(help_behavior_hint="(default: the study's own, or else the paper's)")] = None
-    """Points of the grid that tuning each cycle time would take."""
     json: bool = False
     """Print JSON, and write no files unless --out is given."""
     markdown: bool = False
@@ -101,7 +99,6 @@ class ReportCommand:
             StudyFolder.open(self.folder),
             measure=self.measure,
             statistics=Statistics(self.interval or ("bootstrap" if self.iqm else "se"), self.iqm),
-            grid_points=self.grid_points,
             command=self._command(),
         )
         is_text = not (self.json or self.markdown)
@@ -121,7 +118,7 @@ class ReportCommand:
 
     def _command(self) -> str:
         words = ["cycletime", "report", str(self.folder)]
-        for name, value in (("out", self.out), ("interval", self.interval), ("grid-points", self.grid_points)):
+        for name, value in (("out", self.out), ("interval", self.interval)):
             words += [] if value is None else [f"--{name}", str(value)]
         words += [] if self.measure == "average" else ["--measure", self.measure]
         return shlex.join([*words, *(["--iqm"] if self.iqm else [])])

@@ -283,7 +283,9 @@ class ReplayRobot(SingleRunOptions):
         from cycletime.training.run_folder import RunFolder
 
         folder = RunFolder.open(self.folder)
-        entries = list(folder.journal.entries())
+        entries, lost = list(folder.journal.entries()), folder.journal.lost()
+        if lost and not entries:
+            raise RunError(lost)
         if not entries:
             raise InputError(
                 f"{folder.path} has no journal with episodes of a robot: give the folder of a 'cycletime robot run'."
@@ -291,7 +293,7 @@ class ReplayRobot(SingleRunOptions):
         if self.play:
             self._play(folder, entries)
         print(printable(f"{folder.spec.label}, seed {folder.spec.seed}"))
-        if lost := folder.journal.lost():
+        if lost:
             print(printable(lost))
         for line in summarize_journal(entries, float(folder.spec.dt)):
             print(line)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 from tyro.conf import Positional, arg
 from tyro.constructors import PrimitiveConstructorSpec
 
-from cycletime.cli.options import Count, NameList, Rate, Text, Whole
+from cycletime.cli.options import Count, NameList, Rate, Whole
 from cycletime.errors import InputError, RunError, printable, quote
 from cycletime.robots.ur.types import DASHBOARD_PORT, LARGEST_PORT, REALTIME_PORT, RTDE_PORT
 
@@ -57,8 +57,6 @@ class SimulateRobot:
     """Where to listen; several run side by side on 127.0.0.2, 127.0.0.3 and so on."""
     profile: Literal["cb3", "e"] = "cb3"
     """A CB3 controller, with 125 ticks a second, or one of the e-Series, with 500."""
-    software: Annotated[Text, arg(metavar="VERSION", help_behavior_hint="(default: 3.15.8, of e 5.12.5)")] = None
-    """The version of its software, which decides the length of packets."""
     pace: Annotated[str, arg(metavar="X|lockstep")] = "1"
     """How many times faster than real time; in lock-step, time passes as a client grants it."""
     ports: PortNumbers = _STANDARD_SIMULATOR_PORTS
@@ -103,9 +101,8 @@ class SimulateRobot:
         if self.floor is not None and not math.isfinite(self.floor):
             raise InputError(f"--floor is {self.floor}: give a height in metres.")
         speed = TripLimits.speed if self.speed_limit is None else self.speed_limit
-        profile = PROFILES[self.profile]
         return Settings(
-            profile=profile if self.software is None else profile.with_version(self.software),
+            profile=PROFILES[self.profile],
             latency_ticks=Settings.latency_ticks if self.latency_ticks is None else self.latency_ticks,
             jitter_ticks=self.jitter_ticks or 0,
             noise=self.noise,

@@ -150,7 +150,7 @@ def _that_may_be_tried(plan: Plan, left: tuple[PlannedRun, ...]) -> tuple[Planne
 
 def _print_estimate(plan: Plan, left: tuple[PlannedRun, ...], given_workers: int | None) -> None:
     from cycletime.studies.executors import ExecutorOptions, make_executor
-    from cycletime.studies.hardware_estimates import CORE_COUNTS, estimate_wall_time, measure_costs
+    from cycletime.studies.hardware_estimates import estimate_wall_time, measure_costs
     from cycletime.studies.progress import format_seconds
     from cycletime.training.machine import processor
 
@@ -176,21 +176,6 @@ def _print_estimate(plan: Plan, left: tuple[PlannedRun, ...], given_workers: int
         print(f"  on {' and '.join(elsewhere)}, which is not here")
     else:
         print(f"  tried just now on {processor()}; busy cores make it longer, programs on the disk shorter")
-        _print_elsewhere(
-            plan, left, {count: estimate_wall_time(plan, left, costs, start_s, count).wall_s for count in CORE_COUNTS}
-        )
-
-
-def _print_elsewhere(plan: Plan, left: tuple[PlannedRun, ...], by_cores_s: dict[int, float]) -> None:
-    """What other machines would take, so that one sees when to rent one."""
-    from cycletime.studies.hardware_estimates import h200_wall_s
-    from cycletime.studies.progress import format_seconds as spelled
-
-    if plan.study.device == "cpu":
-        words = [f"about {spelled(wall_s)} on {count}" for count, wall_s in by_cores_s.items()]
-        print(f"  {', '.join(words[:-1])} and {words[-1]} such cores", end="")
-        card_s = h200_wall_s(plan, left)
-        print("" if card_s is None else f'; about {spelled(card_s)} on one H200 (device = "gpu")')
 
 
 @dataclass(frozen=True, kw_only=True)

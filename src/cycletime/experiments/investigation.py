@@ -92,16 +92,6 @@ class StudyInputs(Protocol):
     def outcome(self, name: str) -> Outcome: ...
 
 
-class ResultTable(Protocol):
-    """A table of results."""
-
-    def as_text(self) -> str:
-        """For people."""
-
-    def as_json(self) -> dict[str, Any] | None:
-        """For programs; None where it is for people alone."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Investigation(Generic[R]):
     """The declaration of an investigation; R is the type of its results."""
@@ -119,15 +109,15 @@ class Investigation(Generic[R]):
     """What is kept of a study beside its runs: at least its scale and the command that runs it again."""
     curve_bins: int | None = None
     """Of the curves that are kept; by default as many as there are."""
-    collect_more: Callable[[Mapping[str, StudyFolder], Path, bool], list[Path]] | None = None
-    """Keeps more of finished studies than their outcomes, with films or without; the files."""
+    collect_more: Callable[[Mapping[str, StudyFolder], Path], list[Path]] | None = None
+    """Keeps more of finished studies than their outcomes; the files."""
     read: Callable[[Path], R]
     verdicts: Mapping[str, Callable[[R], str]] = field(default_factory=dict)
     """By claim or by what is judged, the verdict as text."""
     verdicts_as_json: Callable[[R], list[dict[str, Any]]] | None = None
-    tables: Mapping[str, Callable[[R], ResultTable]] = field(default_factory=dict)
-    preregistrations: Mapping[str, Callable[[R], list[str]]] = field(default_factory=dict)
-    """By name, what fixes candidates and predictions before a trial: it writes a file, and gives the lines to print."""
+    tables: Mapping[str, Callable[[R], str]] = field(default_factory=dict)
+    """By name, tables as text."""
+    tables_as_json: Mapping[str, Callable[[R], dict[str, Any]]] = field(default_factory=dict)
     save_figures: Callable[[R, Path, Sequence[str]], list[Path]]
     """Draws the figures that there are results for, or some; the files."""
     missing_figures: Callable[[R], dict[str, str]]

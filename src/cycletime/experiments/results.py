@@ -54,26 +54,13 @@ def results_folder(name: str) -> Path:
     )
 
 
-def collect_results(
-    investigation: Investigation[Any],
-    out: Path,
-    results: Path,
-    walls_s: Mapping[str, float] | None = None,
-    *,
-    clips: bool = False,
-) -> Collected:
+def collect_results(investigation: Investigation[Any], out: Path, results: Path) -> Collected:
     """Keep the outcomes of all finished studies in a folder, and what else the investigation keeps."""
     folders = _studies_in(investigation, out)
-    walls_s = walls_s or {}
-    for name in walls_s:
-        if name not in folders:
-            raise InputError(f"--wall names {name!r}: {out} has {', '.join(folders)}.")
     counts = {name: _run_counts(folder) for name, folder in folders.items()}
     done = {name: folder for name, folder in folders.items() if counts[name][0] == counts[name][1]}
     outcomes = {
-        results / f"{name}.npz": collect_study(
-            folder, investigation.provenance(folder.study), wall_s=walls_s.get(name), bins=investigation.curve_bins
-        )
+        results / f"{name}.npz": collect_study(folder, investigation.provenance(folder.study), investigation.curve_bins)
         for name, folder in done.items()
     }
     for path, outcome in outcomes.items():
@@ -83,13 +70,11 @@ def collect_results(
         outcome.save(path)
     kept = list(outcomes)
     if investigation.collect_more is not None:
-        kept += investigation.collect_more(done, results, clips)
+        kept += investigation.collect_more(done, results)
     return Collected(tuple(kept), {name: counts[name] for name in folders if name not in done})
 
 
-def collect_study(
-    folder: StudyFolder, about: Mapping[str, Any], *, wall_s: float | None = None, bins: int | None = None
-) -> Outcome:
+def collect_study(folder: StudyFolder, about: Mapping[str, Any], bins: int | None = None) -> Outcome:
     """The outcome of a finished study; `about` has at least its scale and the command that runs it again."""
     plan, folder = Plan.of(folder.study), verified_folder(folder)
     missing = [planned.name for planned in plan.runs if planned.name not in folder.store]
@@ -106,7 +91,7 @@ def collect_study(
         "engines": dict(plan.engines()),
         "runs": len(plan.runs),
         "simulated_hours": round(plan.simulated_h or 0.0, 2),
-        "wall_s": recorded_wall_s(folder.path) if wall_s is None else wall_s,
+        "wall_s": recorded_wall_s(folder.path),
         "machines": [{"runs": count, **dict(machine)} for machine, count in machines.items()],
         "finished": max(str(result["finished"]) for result in results),
     }

@@ -1,40 +1,27 @@
-"""Running experiments: each study in a folder OUT/STUDY, then the winners'; and what that costs, as a list.
+"""Running experiments: each study in a folder OUT/STUDY, then the winners'; and what there is, as a list.
 
-All is resumable as studies are: what is done is not run again, and whoever is killed loses nothing. Costs are estimated
-without a trial: `cycletime study plan` measures those of a single study. On cores the time is
-
-    PPO: agent steps x (a + b k) + gradient steps x c;  SAC: agent steps x d
-
-of one core of an AMD EPYC (`results/training-cpu.txt`, which has b = 2000 and m = 50, and `results/update-cpu.txt`,
-which has other m). Engines know their costs on an H200.
+All is resumable as studies are: what is done is not run again, and whoever is killed loses nothing.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from math import ceil
 from pathlib import Path
 from typing import Any
 
-from cycletime.agents import PPOAgent
-from cycletime.duration import cycle_steps
 from cycletime.errors import InputError
 from cycletime.experiments.investigation import Experiment, Investigation, Size
 from cycletime.experiments.outcome import Outcome, Results
 from cycletime.experiments.results import collect_study
 from cycletime.studies.events import StudyObserver, WallTimeRecorder
 from cycletime.studies.executors import Executor
-from cycletime.studies.hardware_estimates import CORE_COUNTS, h200_plan, h200_wall_s, parallel_wall_s, serial_wall_s
-from cycletime.studies.plan import Plan, agent_steps_per_run
+from cycletime.studies.plan import Plan
 from cycletime.studies.spec import StudySpec
 from cycletime.studies.study_folder import RunState, StudyFolder
 from cycletime.studies.worker_pool import run_study
-from cycletime.training.engine import AUTO, Cost
-from cycletime.training.machine import cores
-from cycletime.training.spec import RunSpec
-from cycletime.training.worlds import TASKS
+from cycletime.training.worlds import task_class
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,18 +112,9 @@ def run_experiment(
     return True
 
 
-PPO_STEP_S, PPO_INNER_S, PPO_GRADIENT_S = 10.5e-6, 0.17e-6, 18e-6
-"""Of an agent step of PPO with the ten times that its sample is learned from, of each environment step in it, and of a
-gradient step."""
-SAC_STEP_S = 6.4e-3
-"""Of an agent step of SAC, which is an update with 256 samples."""
-COMPILE_S = 12.0
-"""Of a program."""
-
-
 @dataclass(frozen=True)
 class ExperimentRow:
-    """An experiment, what it costs, and the results at hand."""
+    """An experiment, its size, and the results at hand."""
 
     name: str
     about: str
@@ -146,12 +124,6 @@ class ExperimentRow:
     studies: tuple[str, ...]
     runs: int
     simulated_h: float
-    here_s: float
-    cores_s: Mapping[int, float]
-    h200_s: float | None
-    """About, on one H200; None where that is not known."""
-    engines: tuple[str, ...]
-    """What computes it on a GPU; on cores it is the engine compiled."""
     results: str
     """In words: so many seeds, scaled down or not; or 'none'."""
     n: tuple[int, ...]
@@ -161,54 +133,25 @@ class ExperimentRow:
 
 
 def experiment_row(experiment: Experiment, workspace: Workspace, data: Results) -> ExperimentRow:
-    """An experiment in a workspace's size; the winners' runs are taken to cost as much as the sweep's."""
+    """An experiment in a workspace's size, with the winners' runs."""
     plans: list[tuple[Plan, int]] = []
     for name in experiment.studies:
         study = workspace.study(name)
         fresh = len(study.dts) * (workspace.size.fresh_seeds or len(study.seeds))
-        plan = Plan.of(replace(study, device="cpu", engine=AUTO))
-        plans.append((plan, fresh if name == experiment.winners_of else 0))
-    cores_s = {
-        count: sum(_wall_s(plan, count) + _wall_s(plan, count, fresh) for plan, fresh in plans)
-        for count in (*CORE_COUNTS, cores())
-    }
-    h200_s = [(h200_wall_s(plan, plan.runs), 1 + fresh / len(plan.runs)) for plan, fresh in plans]
+        plans.append((Plan.of(study), fresh if name == experiment.winners_of else 0))
     there = [data.outcomes[name] for name in experiment.parts if name in data.outcomes]
     return ExperimentRow(
         name=experiment.name,
         about=experiment.about,
         shown_in=experiment.shown_in,
-        where=tuple(sorted({TASKS[world.name].where for plan, _ in plans for world in plan.study.worlds})),
+        where=tuple(sorted({task_class(world.name).where for plan, _ in plans for world in plan.study.worlds})),
         studies=experiment.parts,
         runs=sum(len(plan.runs) + fresh for plan, fresh in plans),
         simulated_h=sum((plan.simulated_h or 0.0) * (1 + fresh / len(plan.runs)) for plan, fresh in plans),
-        here_s=cores_s[cores()],
-        cores_s={count: cores_s[count] for count in CORE_COUNTS},
-        h200_s=sum(wall_s * more for wall_s, more in h200_s if wall_s) if all(each for each, _ in h200_s) else None,
-        engines=tuple(sorted({engine for plan, _ in plans for engine in h200_plan(plan).engines()})),
         results=_results_text(experiment, there),
         n=tuple(sorted({n for outcome in there for n in outcome.n})),
         scale=min((outcome.scale for outcome in there), default=None),
     )
-
-
-def _wall_s(plan: Plan, workers: int, runs: int | None = None) -> float:
-    """The time that so many cores take for a plan, or for some runs that cost as much as its runs do on average."""
-    parts = len(plan.runs) if runs is None else runs
-    total_s = serial_wall_s(plan, plan.runs, core_cost) * parts / len(plan.runs)
-    costs = ((cell, core_cost(cell.run(plan.study.seeds[0]))) for cell in plan.cells)
-    longest_s = max(cost.program_s + agent_steps_per_run(cell) * cost.agent_step_s for cell, cost in costs)
-    return parallel_wall_s(total_s, longest_s, parts, workers)
-
-
-def core_cost(spec: RunSpec) -> Cost:
-    """The cost of a run on one core."""
-    if not isinstance(spec.agent, PPOAgent):
-        return Cost(SAC_STEP_S, COMPILE_S)
-    assert spec.world.env_dt is not None, "the paper's tasks have one"
-    inner_s = PPO_INNER_S * cycle_steps(spec.dt, spec.world.env_dt)
-    gradient_steps = spec.agent.epochs * ceil(spec.agent.batch / spec.agent.minibatch) / spec.agent.batch
-    return Cost(PPO_STEP_S + inner_s + PPO_GRADIENT_S * gradient_steps, COMPILE_S)
 
 
 def _results_text(experiment: Experiment, there: list[Outcome]) -> str:

@@ -1,122 +1,14 @@
-"""The answer in sentences: the best cycle time, what a rule changes and saves, and what the data do not decide."""
+"""The answer in sentences: the best cycle time, what a rule changes, and what the data do not decide."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cycletime.duration import Duration
-from cycletime.reports.formatting import difference_text, dt_text, estimate_text, hours_text, join_words
-from cycletime.reports.summary import MOST_SEEDS, POWER, BestCycleTime, Summary, panel_env_dt_s, seeds_needed
+from cycletime.reports.formatting import difference_text, dt_text, estimate_text, join_words
+from cycletime.reports.summary import MOST_SEEDS, POWER, BestCycleTime, Summary, seeds_needed
 from cycletime.statistics import Comparison, Estimate
-from cycletime.studies.scores import AS_GIVEN, Panel, RunOutcome, StudyScores
-from cycletime.studies.spec import StudySpec
-
-PAPER_GRIDS = {"ppo": (25, "5 batch sizes x 5 mini-batch sizes"), "sac": (12, "12 discounts")}
-"""By algorithm, the points of the paper's grid, and what they are."""
-
-
-@dataclass(frozen=True)
-class RunCost:
-    """A number of runs with their hours of the environment's time, None where its time step is not known."""
-
-    runs: int
-    hours: float | None
-
-    def times(self, count: int) -> RunCost:
-        return RunCost(count * self.runs, None if self.hours is None else count * self.hours)
-
-    @property
-    def is_positive(self) -> bool:
-        """By hours, which count on a robot, where they are known."""
-        return (self.runs if self.hours is None else self.hours) > 0
-
-    def minus(self, other: RunCost) -> RunCost:
-        known = self.hours is not None and other.hours is not None
-        return RunCost(self.runs - other.runs, (self.hours or 0.0) - (other.hours or 0.0) if known else None)
-
-
-@dataclass(frozen=True)
-class TuningSaving:
-    """The cost of tuning each cycle time, against tuning one and carrying its values."""
-
-    task: str
-    algorithm: str
-    how: str
-    """How each cycle time would be tuned: 'by the paper's grid', for example."""
-    points: int
-    seeds: int
-    dts: int
-    tuning: RunCost
-    """Of one tuning."""
-    contains_tuning: bool
-    study: RunCost
-    """Of all that the study plans for this task and algorithm."""
-
-    @property
-    def each(self) -> RunCost:
-        return self.tuning.times(self.dts)
-
-    @property
-    def once(self) -> RunCost:
-        """The cost of tuning one cycle time besides the study."""
-        return self.tuning.times(0 if self.contains_tuning else 1)
-
-    @property
-    def saved(self) -> RunCost:
-        """Negative if the study costs more than it saves."""
-        return self.each.minus(self.once).minus(self.study)
-
-
-def tuning_savings(scores: StudyScores, grid_points: int | None = None) -> list[TuningSaving]:
-    """For each task and algorithm with a rule and several cycle times, what the rule saves.
-
-    Each cycle time would be tuned by a grid of `grid_points`; by default as the study's values were, where their file
-    says how, else by the study's own grid, or by the paper's.
-    """
-    found: dict[tuple[str, str], list[Panel]] = {}
-    for panel in scores.panels:
-        found.setdefault((panel.task, panel.algorithm), []).append(panel)
-    savings = [_saving(scores.folder.study, panels, grid_points) for panels in found.values()]
-    return [each for each in savings if each is not None]
-
-
-def _saving(study: StudySpec, panels: list[Panel], grid_points: int | None) -> TuningSaving | None:
-    first, own, seeds = panels[0], len(panels), len(study.seeds)
-    if first.rules == (AS_GIVEN,) or len(first.dts) < 2:
-        return None
-    tuned, env_dt_s = study.tuned.get(first.algorithm), panel_env_dt_s(first)
-    source = None if tuned is None or grid_points is not None or own > 1 else tuned.source
-    run = RunCost(1, None if env_dt_s is None else study.env_steps * env_dt_s / 3600)
-    tuned_at = Duration(next(first.runs()).spec.origin["tuned_at"])
-    points, how = _tuning_grid(first.algorithm, own, grid_points)
-    tuning = run.times(points * seeds)
-    if source is not None and source.runs is not None:
-        points, seeds = source.trials or source.runs, source.seeds or 1
-        name = "the tuning" if source.tuning is None else f"the tuning {source.tuning!r}"
-        how = f"like {name} that the study's values are from ({source.file})"
-        tuning = RunCost(source.runs, source.simulated_hours)
-    return TuningSaving(
-        task=first.task,
-        algorithm=first.algorithm,
-        how=how,
-        points=points,
-        seeds=seeds,
-        dts=len(first.dts),
-        tuning=tuning,
-        contains_tuning=own > 1 and grid_points is None and tuned_at in first.dts,
-        study=run.times(len({run.name for panel in panels for run in panel.runs()})),
-    )
-
-
-def _tuning_grid(algorithm: str, own: int, grid_points: int | None) -> tuple[int, str]:
-    if grid_points is not None:
-        return grid_points, "by a grid as given"
-    if own > 1:
-        return own, "by the study's own grid"
-    points, what = PAPER_GRIDS[algorithm]
-    return points, f"by the paper's grid ({what}), since the study does not say how its values were tuned"
-
+from cycletime.studies.scores import AS_GIVEN, RunOutcome, StudyScores
 
 _MISSING_RUNS: Mapping[RunOutcome, str] = {
     "unfinished": "{} not done yet",
@@ -167,33 +59,6 @@ def completeness(scores: StudyScores) -> tuple[str, ...]:
     if remarks:
         sentences.append(f"Resumed in a way that may have changed their last bits: {len(remarks):,} of the runs.")
     return tuple(sentences)
-
-
-def saving_sentences(saving: TuningSaving) -> tuple[str, ...]:
-    once = (
-        f"This study, which contains that grid where it is tuned, takes {_cost_text(saving.study)}"
-        if saving.contains_tuning
-        else f"Tuning at one of them and carrying the values by a rule takes {_cost_text(saving.once)}, and measuring "
-        f"that as this study does {_cost_text(saving.study)}"
-    )
-    saved = (
-        f"; so the rule saves {_cost_text(saving.saved)}."
-        if saving.saved.is_positive
-        else ", which is not less: measuring rules costs more here than tuning each would."
-    )
-    sentence = (
-        f"Tuning each of {saving.dts} cycle times {saving.how}, {saving.points} points with {saving.seeds} seeds, "
-        f"would take {_cost_text(saving.each)}; hours are of the environment's time, on a robot those of the robot. "
-        f"{once}{saved}"
-    )
-    caution = (
-        "Whether carried values are as good as those is another question: this study does not tune each cycle time."
-    )
-    return (sentence,) if saving.contains_tuning else (sentence, caution)
-
-
-def _cost_text(price: RunCost) -> str:
-    return f"{price.runs:,} runs ({hours_text(price.hours)})"
 
 
 def _best_sentence(rule: str, best: BestCycleTime) -> str:

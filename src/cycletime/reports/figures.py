@@ -23,6 +23,9 @@ from cycletime.reports.summary import CellKey, Summary, panel_env_dt_s
 from cycletime.studies.scores import MEASURES, RunScore
 from cycletime.tasks.references import NOTHING, SCRIPTED, Reference, references
 
+_BELOW_NOTHING = (
+    f" Scores under '{NOTHING}' are of learning: early episodes explore, which can earn less than standing still."
+)
 _REFERENCE_COLOURS = {NOTHING: "#8c959f", SCRIPTED: "#8250df"}
 
 
@@ -55,12 +58,23 @@ def references_by_name(task: str, dts: Sequence[Duration]) -> dict[str, list[Ref
     return {name: [each.get(name) for each in known] for name in names}
 
 
+def _is_below_nothing(summary: Summary) -> bool:
+    nothing = dict(
+        zip(summary.panel.dts, references_by_name(summary.panel.task, summary.panel.dts).get(NOTHING, ()), strict=False)
+    )
+    return any(
+        found is not None and (reference := nothing.get(dt)) is not None and found.value < reference.mean
+        for (_, dt), found in summary.estimates.items()
+    )
+
+
 def _performance(
     summary: Summary, stem: str, cells: Mapping[str, FigureCell], measure: str, command: str
 ) -> FigureSpec:
     panel, measured = summary.panel, MEASURES[measure][1]
     lines = [_line(summary, stem, cells, rule, panel.dts) for rule in panel.rules]
     lines += reference_lines(panel.task, panel.dts) if measure in ("average", "last-tenth") else []
+    below = _BELOW_NOTHING if measure == "average" and _is_below_nothing(summary) else ""
     with_intervals = any(each and each.low is not None for each in summary.estimates.values())
     return FigureSpec(
         name=f"{stem}-performance",
@@ -69,7 +83,7 @@ def _performance(
         panels=(PanelSpec("", tuple(lines), tuple(float(dt) * 1e3 for dt in panel.dts)),),
         cells=cells,
         caption=f"Means ± one standard error over seeds, n = {_seeds_range(cells.values())}; interquartile means with "
-        f"95 % bootstrap. Data: {panel.provenance}.",
+        f"95 % bootstrap.{below} Data: {panel.provenance}.",
         print_caption=f"{summary.statistics.words if with_intervals else 'no intervals from 1 run'}; data: "
         f"{panel.provenance}",
         command=command,

@@ -23,7 +23,6 @@ from rich.table import Table
 from rich.text import Text
 
 from cycletime.errors import printable
-from cycletime.reports.answer import TuningSaving
 from cycletime.reports.figures import study_figures
 from cycletime.reports.formatting import TextTable, estimate_as_json
 from cycletime.reports.page.document import PAGE_FILE, render
@@ -31,7 +30,7 @@ from cycletime.reports.page.study_page import study_page
 from cycletime.reports.report import FEW_DRAWN, Report
 from cycletime.reports.summary import BestCycleTime, CellKey, Summary
 from cycletime.reports.tables import RankedChoices
-from cycletime.statistics import Comparison, iqm, probability_of_improvement
+from cycletime.statistics import Comparison, iqm
 from cycletime.studies.scores import Panel
 from cycletime.studies.study import StudyResults
 from cycletime.training.atomic_files import make_folder, write_whole
@@ -94,8 +93,7 @@ def report_as_json(report: Report) -> dict[str, Any]:
             for summary, answer in zip(report.summaries, report.answers, strict=True)
         ],
         "choices": [_choices_as_json(choices) for choices in report.choices],
-        "savings": [_saving_as_json(saving) for saving in report.savings],
-        "text": [*report.completeness, *report.saving_sentences],
+        "text": report.completeness,
         "command": report.command,
         "made_by": [{"runs": count, "machine": machine} for machine, count in report.machines()],
     }
@@ -157,16 +155,7 @@ def _cell_as_json(summary: Summary, place: CellKey) -> dict[str, Any]:
         "iqm": estimate_as_json(iqm(scores) if scores else None),
         "verdict": summary.verdict(place) or None,
         "comparison": _comparison_as_json(summary.comparisons[place]) if place in summary.comparisons else None,
-        "probability_of_improvement": _improvement_as_json(summary, place),
     }
-
-
-def _improvement_as_json(summary: Summary, place: CellKey) -> dict[str, Any] | None:
-    """The probability that a run of a cell beats one of the first rule's."""
-    if place not in summary.comparisons:
-        return None
-    ours, theirs = summary.panel.scores(*place), summary.panel.scores(summary.panel.rules[0], place[1])
-    return estimate_as_json(probability_of_improvement(ours, theirs))
 
 
 def _comparison_as_json(comparison: Comparison) -> dict[str, Any]:
@@ -190,20 +179,6 @@ def _best_as_json(best: BestCycleTime | None) -> dict[str, Any] | None:
     }
 
 
-def _saving_as_json(saving: TuningSaving) -> dict[str, Any]:
-    prices = {"tuning_each": saving.each, "tuning_once": saving.once, "study": saving.study, "saved": saving.saved}
-    return {
-        "task": saving.task,
-        "algorithm": saving.algorithm,
-        "grid": saving.how,
-        "grid_points": saving.points,
-        "seeds": saving.seeds,
-        "cycle_times": saving.dts,
-        "runs": {name: price.runs for name, price in prices.items()},
-        "hours": {name: price.hours for name, price in prices.items()},
-    }
-
-
 def report_as_markdown(report: Report, figures: Sequence[Sequence[str]] = ()) -> str:
     """The whole report, with figures by their names, for each panel in turn."""
     lines = [f"# {markdown_text(report.name)}", "", *_list_lines(report.completeness)]
@@ -217,8 +192,6 @@ def report_as_markdown(report: Report, figures: Sequence[Sequence[str]] = ()) ->
             lines += ["", f"![{table.title}: {kind}]({name})"]
     if any(figures) and not all(figures):
         lines += ["", FEW_DRAWN]
-    if report.saving_sentences:
-        lines += ["", "## What a rule saves", "", *_list_lines(report.saving_sentences)]
     lines += ["", "## Where this comes from", ""]
     if report.command:
         lines.append(f"- The report: {_markdown_code(report.command)}")
@@ -268,10 +241,6 @@ def print_report(report: Report, console: Console) -> None:
             if heading:
                 console.print(Text(heading, "bold"))
             _print_sentences(console, sentences)
-    if report.saving_sentences:
-        console.print()
-        console.print(Text("What a rule saves", "bold"))
-        _print_sentences(console, report.saving_sentences)
 
 
 def _rich_table(words: TextTable) -> Table:

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from cycletime.errors import InputError
-from cycletime.reports.answer import Answer, TuningSaving, completeness, saving_sentences, tuning_savings
+from cycletime.reports.answer import Answer, completeness
 from cycletime.reports.formatting import TextTable
 from cycletime.reports.summary import Statistics, Summary
 from cycletime.reports.tables import RankedChoices, split_choices, summary_table
@@ -29,7 +29,6 @@ class Report:
     answers: tuple[Answer, ...]
     choices: tuple[RankedChoices, ...]
     """Panels of a single cell, many of which make one table."""
-    savings: tuple[TuningSaving, ...]
     command: str
     """What made it."""
 
@@ -40,7 +39,6 @@ class Report:
         *,
         measure: str = "average",
         statistics: Statistics | None = None,
-        grid_points: int | None = None,
         command: str = "",
     ) -> Report:
         """Read a study and compute what it says.
@@ -49,19 +47,16 @@ class Report:
             folder: The study, finished or not.
             measure: A name of `MEASURES`.
             statistics: The number of each cell and its interval; by default the paper's mean and standard error.
-            grid_points: Points of the grid that tuning each cycle time would take; by default the study's or paper's.
             command: What the report says that it was made by.
         """
         if measure not in MEASURES:
             raise InputError(f"{measure!r} is not a measure: give one of {', '.join(MEASURES)}.")
-        if grid_points is not None and grid_points < 1:
-            raise InputError(f"The grid has {grid_points} points: it must have at least 1.")
         statistics, scores = statistics or Statistics(), read_scores(folder, measure)
         panels, groups = split_choices(scores.panels)
         summaries = tuple(Summary.of(panel, statistics) for panel in panels)
         answers = tuple(Answer.of(summary) for summary in summaries)
         choices = tuple(RankedChoices.of(group, statistics) for group in groups)
-        return cls(scores, statistics, summaries, answers, choices, tuple(tuning_savings(scores, grid_points)), command)
+        return cls(scores, statistics, summaries, answers, choices, command)
 
     @property
     def name(self) -> str:
@@ -70,15 +65,6 @@ class Report:
     @property
     def completeness(self) -> tuple[str, ...]:
         return completeness(self.scores)
-
-    @property
-    def saving_sentences(self) -> tuple[str, ...]:
-        several = len(self.savings) > 1
-        return tuple(
-            f"{saving.task}, {saving.algorithm}: {sentence}" if several else sentence
-            for saving in self.savings
-            for sentence in saving_sentences(saving)
-        )
 
     def tables(self) -> list[tuple[TextTable, list[tuple[str, tuple[str, ...]]]]]:
         """All tables, each with the sentences that follow it, under their headings."""

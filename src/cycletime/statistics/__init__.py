@@ -17,7 +17,6 @@ with require_extras(__name__):
         frequency_averaged_score,
         interquartile_mean,
         iqm,
-        probability_of_improvement,
     )
     from cycletime.statistics.sequential import Judgement, SequentialDesign
 
@@ -40,5 +39,4 @@ __all__ = [
     "mean_and_error",
     "mean_and_interval",
     "mean_curve",
-    "probability_of_improvement",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,41 +36,23 @@ class Curve:
     """Number of bootstrap resamples."""
 
 
-def mean_curve(
-    runs: Iterable[ArrayLike],
-    env_steps: int,
-    *,
-    band: Literal["standard error", "bootstrap"] = "standard error",
-    confidence: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    failed: Failed = "refuse",
-) -> Curve:
-    """The mean over runs of learning curves in bins of environment steps.
+def mean_curve(runs: Iterable[ArrayLike], env_steps: int, *, failed: Failed = "refuse") -> Curve:
+    """The mean over runs of learning curves in bins of environment steps, with a band of one standard error.
 
     Args:
         runs: The binned curve of each run, as from `Episodes.binned(env_steps)`; all with as many bins.
         env_steps: How long each run was, in environment steps: the end of the last bin.
-        band: One standard error to either side, or a percentile bootstrap over whole curves.
-        confidence: How much the bootstrap's band should cover, in each bin by itself.
-        resamples: Number of bootstrap resamples.
-        seed: Of the resampling.
         failed: What happens to curves that are not finite everywhere.
 
     Raises:
         InputError: if there are no curves, they have different numbers of bins, or some are not finite.
     """
-    if band not in ("standard error", "bootstrap"):
-        raise InputError(f"{band!r} is not a band: take 'standard error' or 'bootstrap'.")
     ends, values, n_failed = _finite_curves(runs, env_steps, failed)
     means, n = mean(values), values.shape[-1]
-    if band == "bootstrap":
-        low, high, interval, taken = bootstrap_interval([values], np.mean, confidence, resamples, seed)
-        return Curve(ends, means, low, high, interval, n, n_failed, taken)
     if n < 2:
         return Curve(ends, means, None, None, NO_INTERVAL, n, n_failed)
     error = standard_error(values)
-    return Curve(ends, means, means - error, means + error, band, n, n_failed)
+    return Curve(ends, means, means - error, means + error, "standard error", n, n_failed)
 
 
 def iqm_curve(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
-from typing import Any, Literal, TypedDict, Unpack
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +17,6 @@ RunIndices = NDArray[np.int64]
 """Of runs in their cell."""
 Cells = Scores | Mapping[Any, Scores]
 """One cell, or several by their names."""
-Method = Literal["percentile", "BCa"]
-"""How the resamples become an interval."""
 
 RESAMPLES = 10_000
 """The ends of a 95 % interval then vary from seed to seed by about 1 % of its width."""
@@ -28,7 +24,7 @@ _NO_CELLS = "There are no cells: give at least one, such as {'16ms': [...]}."
 _MAX_NUMBERS_PER_CHUNK = 2e6  # which bounds the memory
 
 
-class Resampling(TypedDict, total=False):
+class Options(TypedDict, total=False):
     """How a bootstrap is done; all have defaults."""
 
     confidence: float
@@ -37,29 +33,18 @@ class Resampling(TypedDict, total=False):
     """How many times the runs of each cell are resampled; 10,000."""
     seed: int
     """Of the resampling; 0."""
-    method: Method
-    """'percentile', the default and rliable's; or 'BCa', which corrects bias and skewness (where it is undefined, with
-    nearly all resamples alike, it becomes 'percentile' and the estimate says so)."""
-
-
-class Options(Resampling, total=False):
-    """The same, and how failed runs are treated."""
-
     failed: Failed
     """What happens to scores that are not finite; 'refuse'."""
 
 
-def bootstrap(
-    scores: Cells, statistic: Callable[..., Any], *, failed: Failed = "refuse", **options: Unpack[Resampling]
-) -> Estimate:
-    """Any statistic of one or several cells, with a bootstrap interval.
+def bootstrap(scores: Cells, statistic: Callable[..., Any], **options: Unpack[Options]) -> Estimate:
+    """Any statistic of one or several cells, with a percentile bootstrap's interval, as rliable has it.
 
     Args:
         scores: One cell, or several by their names.
         statistic: A function of the cells in turn and of `axis`, the runs', such as `numpy.mean` for one cell. It is
             called with arrays of many resamples at once.
-        failed: What happens to scores that are not finite.
-        options: See `Resampling`.
+        options: See `Options`.
 
     Raises:
         InputError: if a cell is empty, scores are not finite, or an option is out of its range.
@@ -67,27 +52,17 @@ def bootstrap(
     by_name = scores if isinstance(scores, Mapping) else {"": scores}
     if not by_name:
         raise InputError(_NO_CELLS)
-    cells, n_failed = _finite_cells(by_name.values(), failed)
-    return _estimate(cells, n_failed, statistic, options)
-
-
-def _finite_cells(cells: Iterable[Scores], failed: Failed) -> tuple[list[Array], int]:
-    """The finite scores of each cell, and how many runs of all are left out."""
-    kept = [finite_scores(cell, failed) for cell in cells]
-    return [values for values, _ in kept], sum(n_failed for _, n_failed in kept)
-
-
-def _estimate(
-    cells: Sequence[NDArray[Any]], n_failed: int, statistic: Callable[..., Any], options: Resampling
-) -> Estimate:
-    low, high, interval, resamples = bootstrap_interval(cells, statistic, **options)
+    failed = options.pop("failed", "refuse")
+    kept = [finite_scores(cell, failed) for cell in by_name.values()]
+    cells = [values for values, _ in kept]
+    low, high, interval, resamples = bootstrap_interval(cells, statistic, **options)  # type: ignore[misc]
     return Estimate(
         value=float(statistic(*cells, axis=-1)),
         low=None if low is None else float(low),
         high=None if high is None else float(high),
         interval=interval,
         cells=tuple(map(len, cells)),
-        n_failed=n_failed,
+        n_failed=sum(n_failed for _, n_failed in kept),
         resamples=resamples,
     )
 
@@ -113,39 +88,6 @@ def iqm(scores: Cells, **options: Unpack[Options]) -> Estimate:
         return interquartile_mean(np.concatenate(cells, axis), axis)
 
     return bootstrap(scores, statistic, **options)
-
-
-def probability_of_improvement(x: Cells, y: Cells, **options: Unpack[Options]) -> Estimate:
-    """How probable it is that a run of x has a higher score than a run of y; ties count half.
-
-    That is Mann and Whitney's U over the number of pairs. Of several cells (cycle times, say, with the same names in x
-    and y) it is the mean of their probabilities. Runs of x and y are drawn independently. For options see `Options`.
-
-    Raises:
-        InputError: as `bootstrap`, or if x and y have different cells.
-    """
-    if isinstance(x, Mapping) and isinstance(y, Mapping):
-        if unlike := x.keys() ^ y.keys():
-            names = ", ".join(sorted(map(str, unlike)))
-            raise InputError(f"Only one of the two has the cells {names}: give both the same ones.")
-        pairs = [(x[name], y[name]) for name in x]
-    elif isinstance(x, Mapping) or isinstance(y, Mapping):
-        raise InputError("Only one of the two is a mapping of cells: give both alike.")
-    else:
-        pairs = [(x, y)]
-
-    if not pairs:
-        raise InputError(_NO_CELLS)
-    cells, n_failed = _finite_cells(chain.from_iterable(pairs), options.pop("failed", "refuse"))
-    tables = [_win_table(a, b) for a, b in zip(cells[::2], cells[1::2], strict=True)]
-
-    def statistic(*drawn: RunIndices, axis: int) -> Array:
-        del axis  # always the last
-        shares = [_win_share(table, a, b) for table, a, b in zip(tables, drawn[::2], drawn[1::2], strict=True)]
-        return np.asarray(np.mean(shares, axis=0))
-
-    # Places of runs are drawn, and not their scores, so that each pair of scores is compared once and for all.
-    return _estimate([np.arange(len(cell)) for cell in cells], n_failed, statistic, options)
 
 
 def frequency_averaged_score(scores: Mapping[Any, Scores], **options: Unpack[Options]) -> Estimate:
@@ -190,27 +132,17 @@ def bootstrap_interval(
     confidence: float = 0.95,
     resamples: int = RESAMPLES,
     seed: int = 0,
-    method: Method = "percentile",
 ) -> tuple[Array | None, Array | None, str, int]:
     """The interval's ends, which interval it is, and how many resamples it took; runs are the cells' last axis."""
     words = f"{percent(confidence)} bootstrap"
     if resamples < 1:
         raise InputError(f"{resamples} resamples make no interval: take 1 or more, such as {RESAMPLES}.")
-    if method not in ("percentile", "BCa"):
-        raise InputError(f"{method!r} is not a method of the bootstrap: take 'percentile' or 'BCa'.")
     if min(cell.shape[-1] for cell in cells) < 2:
         return None, None, NO_INTERVAL, 0
     tail = (1 - confidence) / 2
     ends = 100 * tail, 100 * (1 - tail)
-    if method == "percentile":
-        low, high = np.percentile(_resample_statistic(cells, statistic, resamples, seed), ends, axis=-1)
-        return low, high, words, resamples
-    found = _bca(cells, statistic, confidence, resamples, seed)
-    low, high = found.confidence_interval
-    if np.isfinite([low, high]).all():
-        return low, high, f"{words} (BCa)", resamples
-    low, high = np.percentile(found.bootstrap_distribution, ends, axis=-1)
-    return low, high, f"{words} (percentile, as BCa is undefined)", resamples
+    low, high = np.percentile(_resample_statistic(cells, statistic, resamples, seed), ends, axis=-1)
+    return low, high, words, resamples
 
 
 def _resamples_per_chunk(cells: Sequence[NDArray[Any]]) -> int:
@@ -230,42 +162,3 @@ def _resample_statistic(
         drawn = [cell.take(rng.integers(cell.shape[-1], size=(count, cell.shape[-1])), axis=-1) for cell in cells]
         parts.append(statistic(*drawn, axis=-1))
     return np.concatenate(parts, axis=-1)
-
-
-def _bca(cells: Sequence[Array], statistic: Callable[..., Any], confidence: float, resamples: int, seed: int) -> Any:  # noqa: ANN401 - SciPy's result
-    from scipy import stats  # which takes most of a second to import, and most reports need nothing of it
-
-    # It divides by zero where it is undefined, which the caller treats.
-    with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
-        warnings.simplefilter("ignore", stats.DegenerateDataWarning)
-        return stats.bootstrap(
-            cells,
-            statistic,
-            vectorized=True,
-            axis=-1,
-            confidence_level=confidence,
-            n_resamples=resamples,
-            method="BCa",
-            batch=_resamples_per_chunk(cells),
-            rng=np.random.default_rng(seed),
-        )
-
-
-def _win_table(x: Array, y: Array) -> Array:
-    """[runs of x, runs of y] 1 where x is above y, and a half where they are equal."""
-    return np.greater.outer(x, y) + np.equal.outer(x, y) / 2
-
-
-def _win_share(above: Array, x: RunIndices, y: RunIndices) -> Array:
-    """The share of pairs of runs, given by their places, in which x is above y; all sums are exact."""
-    times_x, times_y = _draw_counts(x, above.shape[0]), _draw_counts(y, above.shape[1])
-    shares: Array = ((times_x @ above) * times_y).sum(-1) / (x.shape[-1] * y.shape[-1])
-    return shares
-
-
-def _draw_counts(places: RunIndices, count: int) -> Array:
-    """[..., count] how many times each place is there."""
-    *several, length = places.shape
-    rows = places.reshape(-1, length)
-    there = rows + count * np.arange(len(rows))[:, np.newaxis]
-    return np.bincount(there.ravel(), minlength=count * len(rows)).reshape(*several, count).astype(np.float64)

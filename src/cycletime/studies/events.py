@@ -32,7 +32,7 @@ from cycletime.errors import RunError
 from cycletime.studies.plan import Plan
 from cycletime.studies.study_folder import RunState
 from cycletime.training.atomic_files import disk_errors, write_last
-from cycletime.training.sealed_json import parse_json
+from cycletime.training.sealed_json import check_seal, parse_json, sealed_text
 
 PROGRESS_INTERVAL_S = 1.0
 WALL_TIME_INTERVAL_S = 5.0
@@ -165,7 +165,7 @@ class WallTimeRecorder(StudyObserver):
     def _save(self) -> None:
         now = self.clock()
         self.due = now + WALL_TIME_INTERVAL_S
-        text = json.dumps({"began": self.began, "ended": now}) + "\n"
+        text = sealed_text({"began": self.began, "ended": now})
         with suppress(RunError):  # whoever writes runs will say what is wrong with the disk
             with disk_errors(self.file.parent):
                 self.file.parent.mkdir(exist_ok=True)
@@ -175,7 +175,8 @@ class WallTimeRecorder(StudyObserver):
 def recorded_wall_s(study: Path) -> float | None:
     """The seconds in which a study was run; None where that was not written down, or cannot be read."""
     try:
-        spans = [parse_json(read_bounded(file, _MOST_BYTES)) for file in (study / "sessions").glob("[!.]*.json")]
+        files = (study / "sessions").glob("[!.]*.json")
+        spans = [check_seal(parse_json(read_bounded(file, _MOST_BYTES)), ("began", "ended")) for file in files]
         times = sorted((float(span["began"]), float(span["ended"])) for span in spans)
     except (OSError, ValueError, KeyError, TypeError):  # InputError is a ValueError
         return None

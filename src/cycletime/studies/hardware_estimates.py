@@ -1,4 +1,4 @@
-"""How long a study takes: on this machine, from a short trial of each kind of run; on other hardware, from known costs.
+"""How long a study takes on this machine, from a short trial of each kind of run.
 
     wall time = (programs x compilation + agent steps x cost of one + runs x bookkeeping) / workers + start-up
 
@@ -15,8 +15,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Any, TypeAlias
 
@@ -30,49 +30,10 @@ from cycletime.training.machine import prepare_jax
 from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import World
 
-CORE_COUNTS = (2, 16, 64)
-"""A laptop, a workstation, a large server."""
-
 
 def parallel_wall_s(total_s: float, longest_s: float, parts: int, workers: int) -> float:
     """Wall time of parts shared by workers: not less than the longest run."""
     return max(total_s / min(parts, workers), longest_s) if parts else 0.0
-
-
-def serial_wall_s(plan: Plan, runs: Sequence[PlannedRun], cost_of: Callable[[RunSpec], Cost]) -> float:
-    """Wall time of one worker for runs and their programs."""
-    costs = [cost_of(cell.run(plan.study.seeds[0])) for cell in plan.cells]
-    total_s = 0.0
-    for group in plan.groups(runs).values():
-        first = group[0].cell
-        together = max(costs[first].runs_at_once, plan.cells[first].engine.width)
-        counts = Counter(planned.cell for planned in group)
-        runs_s = {cell: agent_steps_per_run(plan.cells[cell]) * costs[cell].agent_step_s for cell in counts}
-        all_s = sum(count * runs_s[cell] for cell, count in counts.items())
-        total_s += costs[first].program_s + parallel_wall_s(all_s, max(runs_s.values()), len(group), together)
-    return total_s
-
-
-def h200_plan(plan: Plan) -> Plan:
-    """The plan of the same runs for one H200.
-
-    A program takes as long for each of its lanes, however many: to find how many fit takes longer than all else.
-    """
-    return Plan.of(replace(plan.study, device="gpu", width=1))
-
-
-def h200_wall_s(plan: Plan, runs: Sequence[PlannedRun]) -> float | None:
-    """Estimated wall time on one H200; None if runs cannot run there, or their cost is unknown."""
-    try:
-        there = h200_plan(plan)
-    except InputError:
-        return None
-    wanted = {(planned.cell, planned.seed) for planned in runs}
-    chosen = [planned for planned in there.runs if (planned.cell, planned.seed) in wanted]
-    specs = [there.cells[cell].run(plan.study.seeds[0]) for cell in {planned.cell for planned in chosen}]
-    if any(engine_for(spec).known_cost(spec) is None for spec in specs):
-        return None
-    return serial_wall_s(there, chosen, lambda spec: engine_for(spec).known_cost(spec) or Cost(0, 0))
 
 
 RUN_OVERHEAD_S = 0.007

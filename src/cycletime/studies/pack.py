@@ -97,7 +97,8 @@ def _write(file: Path, manifest: dict[str, Any], packages: Path | None) -> None:
         for path in sorted(package.rglob("*")):
             if path.suffix in _SUFFIXES:
                 _add(pack, str(path.relative_to(package.parent)), path.read_bytes())
-        for name, content in () if packages is None else _package_files(packages):
+        carried = {} if packages is None else dict(_package_files(packages))  # wheels may share a file
+        for name, content in carried.items():
             _add(pack, f"{pack_main.PACKAGES}/{name}", content)
     if file.stat().st_size > MOST_BYTES:
         size, most = file.stat().st_size / 2**20, MOST_BYTES / 2**20

@@ -1,4 +1,4 @@
-"""How a study is shown while it runs: a bar for all of it, rates by group, failures and the time left.
+"""How a study is shown while it runs: a bar for all of it, its rate, failures and the time left.
 
 Rates and what is left are of the environment steps of learning: those before it take hardly any time.
 """
@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Mapping, Set
 
-from rich.console import RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress
 from rich.table import Column
-from rich.text import Text
 
 from cycletime.agents.agent import periods_before_learning
 from cycletime.studies.events import Event, StudyObserver
@@ -25,45 +23,31 @@ from cycletime.training.progress_bar import NARROW, ErrorConsole, ShrinkingText
 LINE_INTERVAL_S = 10.0
 """Without a terminal."""
 BAR_INTERVAL_S = 0.2
-MAX_GROUPS = 4
-"""The fastest groups are shown."""
 _WIDE_COLUMNS = 100
 """Terminals of so many columns have room for a long bar."""
 _RATE_WINDOW_S = 60.0
-
-
-class _Bar(Progress):
-    below: tuple[str, ...] = ()
-
-    def get_renderables(self) -> Iterator[RenderableType]:
-        yield from super().get_renderables()
-        for line in self.below:
-            yield Text(f"  {line}", style="dim", no_wrap=True, overflow="ellipsis")
 
 
 class StudyProgress(StudyObserver):
     def __init__(self, workers: int) -> None:
         self.workers = workers
         self.console = ErrorConsole()
-        self._bar: _Bar | None = None
+        self._bar: Progress | None = None
 
     def begin(self, plan: Plan, states: Mapping[str, RunState]) -> None:
         self._budget = plan.study.env_steps
-        labels = [_label(cell) for cell in plan.cells]
-        self._group_of = {planned.name: labels[planned.cell] for planned in plan.runs}
         firsts = [min(self._budget, _steps_before_learning(cell)) for cell in plan.cells]
         self._learns_from = {planned.name: firsts[planned.cell] for planned in plan.runs}
         left = StudyFolder.runs_left(plan, states)
         self._left = {planned.name: self._budget - self._learns_from[planned.name] for planned in left}
         self._left_in_all = sum(self._left.values())
         self._done, self._all, self._failed = len(states) - len(self._left), len(states), 0
-        self._left_of_group = Counter(self._group_of[name] for name in self._left)
         self._since = time.monotonic()
         self._began: float | None = None
         self._due = 0.0
         self._heard_of: set[str] = set()
         self._waited_for: Set[str] = set()
-        self._steps: deque[tuple[float, int, str]] = deque()
+        self._steps: deque[tuple[float, int]] = deque()
         self.console.print(
             f"{plan.study.name}: {format_groups(plan)}, {self._done:,} done; {self.workers} at a time",
             highlight=False,
@@ -71,7 +55,7 @@ class StudyProgress(StudyObserver):
         if self.console.is_terminal:
             bar = [] if self._is_narrow else [BarColumn(bar_width=10 if self.console.width < _WIDE_COLUMNS else 40)]
             count = MofNCompleteColumn(table_column=Column(no_wrap=True))
-            self._bar = _Bar(*bar, count, ShrinkingText("{task.description}"), console=self.console)
+            self._bar = Progress(*bar, count, ShrinkingText("{task.description}"), console=self.console)
             self._bar.start()
             self._task = self._bar.add_task("starting", total=self._all, completed=self._done)
 
@@ -83,7 +67,6 @@ class StudyProgress(StudyObserver):
             self._count(event.name, done)
         if event.outcome == "done" and event.name in self._left:
             self._left_in_all -= self._left.pop(event.name)
-            self._left_of_group[self._group_of[event.name]] -= 1
             self._done += 1
         if event.outcome == "failed":
             self._failed += 1
@@ -117,7 +100,7 @@ class StudyProgress(StudyObserver):
         elif done > 0 and self._began is None:
             self._began = time.monotonic()
         elif done > 0:
-            self._steps.append((time.monotonic(), done, self._group_of[name]))
+            self._steps.append((time.monotonic(), done))
 
     def end(self) -> None:
         if self._bar is not None:
@@ -128,25 +111,17 @@ class StudyProgress(StudyObserver):
         now = time.monotonic()
         while self._steps and self._steps[0][0] < now - _RATE_WINDOW_S:
             self._steps.popleft()
-        steps: Counter[str] = Counter()
-        for _, done, group in self._steps:
-            steps[group] += done
         span_s = max(1e-9, min(_RATE_WINDOW_S, now - (self._began or now)))
-        rate = steps.total() / span_s
+        rate = sum(done for _, done in self._steps) / span_s
         pace = f"{rate:,.0f} env steps/s" if rate > 0 else "starting or compiling"
         failed = [f"{self._failed} failure{'' if self._failed == 1 else 's'}"] if self._failed else []
         left = [f"{format_seconds(self._left_in_all / rate)} left"] if rate > 0 else []
         text = ", ".join([pace, *failed, f"{format_seconds(now - self._since)} so far", *left])
-        groups = _group_rates(
-            Counter({group: done for group, done in steps.items() if self._left_of_group[group]}), span_s
-        )
         self._due = now + (LINE_INTERVAL_S if self._bar is None else BAR_INTERVAL_S)
         if self._bar is not None:
-            self._bar.below = groups
             short = ", ".join([*(left or [pace]), *failed])
             self._bar.update(self._task, completed=self._done, description=short if self._is_narrow else text)
         else:
-            text += f" ({'; '.join(groups)})" if groups else ""
             self.console.print(f"{self._done:,} of {self._all:,} runs, {text}", highlight=False, soft_wrap=True)
 
 
@@ -170,17 +145,3 @@ def _steps_before_learning(cell: Cell) -> int:
     if isinstance(cell.agent, ExternalAgent):
         return 0
     return round(periods_before_learning(cell.agent) * cell.agent.period * cell.env_steps / agent_steps_per_run(cell))
-
-
-def _label(cell: Cell) -> str:
-    labels = cell.labels
-    return " ".join(str(labels[name]) for name in ("task", "algorithm", "dt", "rule") if labels[name] is not None)
-
-
-def _group_rates(steps: Counter[str], span_s: float) -> tuple[str, ...]:
-    """Rates of the groups that run, where there are several."""
-    if len(steps) < 2:
-        return ()
-    shown = [f"{group} {count / span_s:,.0f}/s" for group, count in steps.most_common(MAX_GROUPS)]
-    more = [f"{len(steps) - MAX_GROUPS} more"] if len(steps) > MAX_GROUPS else []
-    return (*shown, *more)

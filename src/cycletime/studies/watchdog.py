@@ -57,6 +57,8 @@ class Watchdog:
             self.end("hangs", f"it hangs: it did not get further for {self.stuck_s:.0f} s, in {self._place()}")
 
     def _place(self) -> str:
+        if HEARTBEAT.waits_for:
+            return HEARTBEAT.waits_for
         frame = sys._current_frames().get(self.thread)
         if frame is None:
             return "a thread that has ended"

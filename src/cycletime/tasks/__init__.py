@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from cycletime.tasks.pendulum import Pendulum as Pendulum
     from cycletime.tasks.reacher import Reacher as Reacher
     from cycletime.tasks.ur_reacher import URReacher as URReacher
-    from cycletime.tasks.vector_cycle_time import VectorCycleTime as VectorCycleTime
-    from cycletime.tasks.vector_cycle_time import make_vec_with_cycle_time as make_vec_with_cycle_time
 else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
@@ -50,8 +48,6 @@ else:
             "CycleTime": "cycletime.tasks.cycle_time",
             "ObservationDelay": "cycletime.tasks.delays",
             "RealTime": "cycletime.tasks.delays",
-            "VectorCycleTime": "cycletime.tasks.vector_cycle_time",
-            "make_vec_with_cycle_time": "cycletime.tasks.vector_cycle_time",
         },
         needs=dict.fromkeys([*CLOSED_FORMS.values(), "ClosedFormEnv", "ClosedFormVectorEnv"], "jax"),
     )

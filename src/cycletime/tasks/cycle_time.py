@@ -78,30 +78,7 @@ class HoldsActions(Protocol):
         """The steps of the simulation since the episode's start."""
 
 
-class CycleClock:
-    """What every wrapper that holds actions tells of its cycles."""
-
-    _dt: Duration
-    _env_dt: Duration
-    _cycle_steps: int
-
-    @property
-    def dt(self) -> float:
-        """The action-cycle time in seconds."""
-        return float(self._dt)
-
-    @property
-    def env_dt(self) -> float:
-        """The environment's time step in seconds."""
-        return float(self._env_dt)
-
-    @property
-    def cycle_steps(self) -> int:
-        """The environment steps in a full cycle."""
-        return self._cycle_steps
-
-
-class CycleTime(CycleClock, gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
+class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
     """Holds every action for ``dt`` seconds.
 
     ``info`` tells after each reset and step, counted since the episode's start: ``env_steps``, ``agent_steps`` and
@@ -147,6 +124,21 @@ class CycleTime(CycleClock, gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordCon
         self._agent_steps = 0
         # A copy, since metadata belongs to the environment's class.
         self.metadata = {**env.metadata, "render_fps": frame_rate(self.dt)}
+
+    @property
+    def dt(self) -> float:
+        """The action-cycle time in seconds."""
+        return float(self._dt)
+
+    @property
+    def env_dt(self) -> float:
+        """The environment's time step in seconds."""
+        return float(self._env_dt)
+
+    @property
+    def cycle_steps(self) -> int:
+        """The environment steps in a full cycle."""
+        return self._cycle_steps
 
     @property
     def hold_steps(self) -> int:

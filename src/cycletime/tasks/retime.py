@@ -1,7 +1,7 @@
 """Gymnasium's MuJoCo environments, and Pendulum, with another time step: `retime`.
 
 ``retime("Hopper-v5", "2ms")`` steps by 2 ms instead of 8 ms. Rewards are multiplied so that returns stay comparable per
-second, and the time limit stays the same in seconds. `compare_worlds` plays an environment beside its original.
+second, and the time limit stays the same in seconds.
 
 An environment step is `frame_skip` physics steps: env_dt = physics_dt * frame_skip, in exact arithmetic. The physics
 step is never made longer than the environment's own, since its model was tuned for that one.
@@ -26,7 +26,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.wrappers import TimeLimit
 
-from cycletime.duration import Duration, DurationLike, cycle_steps
+from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError
 from cycletime.tasks.render import frame_rate
 from cycletime.tasks.time_step import duration_text, whole_steps, wrapper_layers
@@ -375,7 +375,7 @@ def retime(
         env_id: A Gymnasium id with its version, such as 'Hopper-v5', or a spec.
         env_dt: The new time step, shorter or longer than the environment's own.
         physics_dt: The step of the simulation. By default the environment's own where that divides `env_dt`, and else
-            the longest below it that does. Another physics step is another world: see `compare_worlds`.
+            the longest below it that does. Another physics step is another world: see docs/retime.md.
         time_limit: After how long an episode is truncated; by default as long as for the plain environment.
             ``math.inf`` for no limit.
         make_kwargs: Further keywords for ``gymnasium.make``, such as ``render_mode``.
@@ -398,11 +398,6 @@ def own_time_step(env_id: str | EnvSpec, **make_kwargs: Any) -> TimeStep:  # noq
         return _clock_of(env_id).read(env.unwrapped)
     finally:
         env.close()
-
-
-def own_time_limit(env_id: str | EnvSpec, **make_kwargs: Any) -> Duration | None:  # noqa: ANN401
-    """How long an episode of the plain environment may last, if there is a limit."""
-    return _own_limit(env_id, own_time_step(env_id, **make_kwargs))
 
 
 def _own_limit(env_id: str | EnvSpec, own: TimeStep) -> Duration | None:
@@ -439,62 +434,3 @@ def _limit_steps(own_limit: Duration | None, env_dt: Duration, asked: DurationLi
         return None
     limit = own_limit if asked is None else Duration(asked)
     return None if limit is None else whole_steps("time_limit", limit.exact_s, env_dt, least=1)
-
-
-@dataclass(frozen=True)
-class Episode:
-    time_step: TimeStep
-    total_reward: float
-    """Its undiscounted return."""
-    lasted: Duration
-    terminated: bool
-    """Whether it ended on its own, and not by the time limit."""
-
-
-@dataclass(frozen=True)
-class WorldComparison:
-    """One episode with the environment's own time step and one with another, under the same torques."""
-
-    own: Episode
-    retimed: Episode
-
-    @property
-    def is_same_physics(self) -> bool:
-        """Whether both integrate with the same physics step; then both went through the same states."""
-        return self.own.time_step.physics_dt == self.retimed.time_step.physics_dt
-
-
-def compare_worlds(
-    env_id: str | EnvSpec,
-    env_dt: DurationLike,
-    *,
-    physics_dt: DurationLike | None = None,
-    time_limit: DurationLike | None = None,
-    seed: int = 0,
-    **make_kwargs: Any,  # noqa: ANN401 - whatever the environment takes
-) -> WorldComparison:
-    """Play the same random torques at the environment's own time step and at `env_dt`.
-
-    The torques are a function of time: drawn anew after every own time step, and held in between. Therefore `env_dt`
-    has to divide the own time step.
-    """
-    own_dt = own_time_step(env_id, **make_kwargs).env_dt
-    hold_steps = cycle_steps(own_dt, env_dt)
-    own = retime(env_id, own_dt, time_limit=time_limit, **make_kwargs)
-    retimed = retime(env_id, env_dt, physics_dt=physics_dt, time_limit=time_limit, **make_kwargs)
-    return WorldComparison(play_random_torques(own, 1, seed), play_random_torques(retimed, hold_steps, seed))
-
-
-def play_random_torques(env: Retime, hold_steps: int, seed: int) -> Episode:
-    """One episode of seeded random actions, each held for `hold_steps` environment steps; closes the environment."""
-    env.reset(seed=seed)
-    env.action_space.seed(seed)
-    total_reward, env_steps, terminated, truncated = 0.0, 0, False, False
-    while not (terminated or truncated):
-        if env_steps % hold_steps == 0:
-            action = env.action_space.sample()
-        _, reward, terminated, truncated, _ = env.step(action)
-        total_reward += reward
-        env_steps += 1
-    env.close()
-    return Episode(env.time_step, total_reward, env.time_step.env_dt * env_steps, bool(terminated))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from inspect import signature
 from typing import Any
 
 from cycletime.duration import Duration
@@ -13,6 +14,9 @@ from cycletime.training.machine import keep_compiled_programs, use_device
 
 EVALUATIONS = 20
 """Points of a curve, unless num_evals says otherwise."""
+_DECIDED = {"environment", "wrap_env_fn", "network_factory", "progress_fn"}
+_DECIDED |= {"episode_length", "action_repeat", "num_timesteps", "seed"}
+"""Keywords of brax's functions that follow from the task, the cycle time, the budget and the seed."""
 
 
 def train(run: TrainerRun) -> None:
@@ -43,39 +47,38 @@ def train(run: TrainerRun) -> None:
         raise InputError(f"{run.env!r} is not one of Playground's tasks{near}")
     settings = dict(run.values)
     config, rho = _configuration(registry, run, settings.pop("sim_dt", None))
+    learn, make_networks = makers[run.algorithm]
+    known = signature(learn).parameters.keys() - _DECIDED
+    if unknown := sorted(settings.keys() - known):
+        near = did_you_mean(unknown[0], known)
+        raise InputError(f"{unknown[0]} is no setting of brax's {run.algorithm} that a study can give{near}")
     shipped = _shipped(run, registry)
     network = shipped.pop("network_factory", {})
     # dm_control's tasks pay per step, the others per second: a second shall be worth as much at every cycle time.
     scale = rho if run.env in registry.dm_control_suite.ALL_ENVS else 1.0
-    shipped["reward_scaling"] = scale * shipped.get("reward_scaling", 1.0)
     values = {
-        **shipped,
+        **{name: value for name, value in shipped.items() if name in known},  # a suite's algorithms share some
         "num_evals": EVALUATIONS,
         **settings,
+        "reward_scaling": scale * {"reward_scaling": 1.0, **shipped, **settings}["reward_scaling"],
         "num_envs": run.num_envs,
-        "num_timesteps": run.agent_steps,
         "episode_length": config.episode_length,
         "action_repeat": 1,
         "seed": run.seed,
     }
-    learn, make_networks = makers[run.algorithm]
+    values["num_timesteps"], values["num_evals"] = _within_budget(run, values)
 
     def report(steps: int, metrics: Mapping[str, Any]) -> None:
         if steps:
             run.report(steps * run.dt_s, steps, scale * float(metrics["eval/episode_reward"]))
 
-    try:
-        learn(
-            environment=registry.load(run.env, config=config),
-            wrap_env_fn=wrapper.wrap_for_brax_training,
-            network_factory=partial(make_networks, **network),
-            progress_fn=report,
-            **values,
-        )
-    except TypeError as error:
-        if "unexpected keyword" not in str(error):
-            raise
-        raise InputError(f"brax does not take a setting: {error}.") from error
+    learn(
+        environment=registry.load(run.env, config=config),
+        wrap_env_fn=wrapper.wrap_for_brax_training,
+        network_factory=partial(make_networks, **network),
+        progress_fn=report,
+        **values,
+    )
 
 
 def _configuration(registry: Any, run: TrainerRun, sim_dt: float | None) -> tuple[Any, float]:  # noqa: ANN401 - Playground's
@@ -90,6 +93,27 @@ def _configuration(registry: Any, run: TrainerRun, sim_dt: float | None) -> tupl
     if "impl" in config:
         config.impl = "jax"
     return config, float(rho)
+
+
+def _within_budget(run: TrainerRun, values: Mapping[str, Any]) -> tuple[int, int]:
+    """The agent steps of whole updates, and evaluations: brax rounds up, and a point beyond the budget is no point."""
+    if run.algorithm == "ppo":
+        samples = values["batch_size"] * values["num_minibatches"]
+        if samples % run.num_envs:
+            raise InputError(
+                f"num_envs is {run.num_envs}: brax needs a divisor of batch_size x num_minibatches, {samples}."
+            )
+        first, each = 0, samples * values["unroll_length"] * max(values.get("num_resets_per_eval", 0), 1)
+    else:
+        first, each = -(-values.get("min_replay_size", 0) // run.num_envs) * run.num_envs, run.num_envs
+    updates = (run.agent_steps - first) // each
+    if updates < 1:
+        raise InputError(
+            f"The budget is {run.agent_steps:,} agent steps, and brax learns first after {first + each:,}: give more."
+        )
+    most = min(max(values["num_evals"] - 1, 1), updates)
+    points = next(count for count in range(most, 0, -1) if updates % count <= updates // 20)  # 5 % may be left
+    return first + updates // points * points * each, points + 1
 
 
 def _shipped(run: TrainerRun, registry: Any) -> dict[str, Any]:  # noqa: ANN401 - Playground's

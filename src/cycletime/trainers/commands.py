@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from math import ceil
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 from cycletime.errors import InputError, did_you_mean
 from cycletime.trainers.trainer_run import TrainerRun
-from cycletime.training.external import ExternalAgent, python_of
+from cycletime.training.external import ExternalAgent
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.-]*)\}")
 FACTS = (
@@ -43,17 +44,15 @@ def check_command(agent: ExternalAgent, given: Sequence[str]) -> None:
             raise InputError(f"{name} is given, and the command does not take it: add {{{name}}}, or leave it out.")
 
 
-def command_words(run: TrainerRun) -> list[str]:
+def command_words(agent: ExternalAgent, run: TrainerRun) -> list[str]:
     """The command of a run; files beside the study are found from any working directory."""
-    agent = run.spec.agent
-    assert isinstance(agent, ExternalAgent), "the engine refuses others"
     facts: dict[str, Any] = {name: getattr(run, name) for name in FACTS if name != "updates"}
     values: Mapping[str, Any] = {**facts, "updates": ceil(run.agent_steps / agent.period), **agent.settings}
     words = [*agent.trainer.command, *(agent.trainer.resume if run.resumes else ())]
     filled = [_PLACEHOLDER.sub(lambda found: _text(values[found[1]]), word) for word in words]
     home = Path(agent.trainer.home or ".")
     there = [str((home / word).absolute()) if word and (home / word).is_file() else word for word in filled]
-    return [python_of(filled[0]), *there[1:]] if there[0] == filled[0] else there
+    return [sys.executable, *there[1:]] if there[0] in ("python", "python3") else there
 
 
 def _text(value: object) -> str:

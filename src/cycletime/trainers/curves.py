@@ -16,8 +16,13 @@ from typing import Any, NamedTuple
 
 from cycletime.errors import RunError, quote
 
-RETURN_TAGS = ("charts/episodic_return", "rollout/ep_rew_mean", "Train/mean_reward", "Reward / Total reward (mean)")
-"""What CleanRL, Stable-Baselines3, rsl_rl and skrl call the return in TensorBoard."""
+RETURN_TAGS = {
+    "charts/episodic_return": "cycles",
+    "rollout/ep_rew_mean": "cycles",
+    "Train/mean_reward": "updates",
+    "Reward / Total reward (mean)": "steps of all environments at once",
+}
+"""What CleanRL, Stable-Baselines3, rsl_rl and skrl call the return in TensorBoard, and what its step counts there."""
 MOST_BYTES = 64 * 2**20
 """Read at a time."""
 LONGEST_RECORD = 256 * 2**20
@@ -43,6 +48,9 @@ class CurveReader:
     """A file in the folder that ends in .csv or .jsonl; anything else is the folder of TensorBoard's event files."""
     dt_s: float
     columns: Mapping[str, str] = field(default_factory=dict)
+    num_envs: int = 1
+    update_steps: int = 1
+    """Agent steps of an update."""
     read_bytes: dict[Path, int] = field(default_factory=dict)
     header: list[str] = field(default_factory=list)
     lines: int = 0
@@ -60,7 +68,7 @@ class CurveReader:
 
     @property
     def _tag_text(self) -> str:
-        return quote(self.columns["return"]) if "return" in self.columns else f"{' or '.join(RETURN_TAGS[:2])}"
+        return quote(self.columns["return"]) if "return" in self.columns else " or ".join(RETURN_TAGS)
 
     def new_points(self) -> list[CurvePoint]:
         """Those that came since the last call."""
@@ -157,7 +165,10 @@ class CurveReader:
             at += length + 16
             for tag in wanted:
                 if tag in scalars:
-                    yield self._whole_point({"agent_steps": step, "return": scalars[tag]}, f"A record of {path.name}")
+                    counted = {"updates": (step + 1) * self.update_steps, "cycles": step}  # updates from 0 on
+                    agent_steps = counted.get(RETURN_TAGS.get(tag, "cycles"), step * self.num_envs)
+                    numbers = {"agent_steps": agent_steps, "return": scalars[tag]}
+                    yield self._whole_point(numbers, f"A record of {path.name}")
 
 
 def _whole_records(data: bytes) -> int:

@@ -33,7 +33,7 @@ from cycletime.trainers.curves import CurvePoint, CurveReader
 from cycletime.trainers.host import WRONG_INPUT_STATUS
 from cycletime.trainers.trainer_run import POINTS_FILE, TrainerRun
 from cycletime.training.engine import Arrays, Chunk, Cost, Earlier, Engine, EnvInfo, RunBatch
-from cycletime.training.external import ExternalAgent, TrainerSpec
+from cycletime.training.external import BUILT_IN, ExternalAgent, TrainerSpec
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.process import HEARTBEAT
 from cycletime.training.spec import RunSpec
@@ -131,7 +131,7 @@ class TrainerBatch(RunBatch):
             return world.task.where, (), world.env_dt, world.task.limit_steps
         if isinstance(world, ForeignEnv):
             assert world.env_dt is not None, "it has one"
-            return "", (), world.env_dt, None
+            return "MJX" if self.trainer.name == "brax" else "", (), world.env_dt, None
         with closing(make_env(world, self.spec.dt)) as env:
             longest = env.spec.max_episode_steps if env.spec else None
             return *simulator_of(env), Duration(env.get_wrapper_attr("env_dt")), longest
@@ -163,8 +163,11 @@ class TrainerBatch(RunBatch):
             self.trainer.curve if self.trainer.command else POINTS_FILE,
             float(self.spec.dt),
             self.trainer.columns,
+            self.trainer.num_envs,
+            self.agent.period,
         )
         curve = _Curve(self.spec, self.env_infos[0], resumes)
+        HEARTBEAT.waits_for = f"{self.trainer.label}, without a new point in {reader.what}: see {output}"
         while True:
             ended = self.process.poll() is not None  # before its last points are read
             points = reader.new_points()
@@ -185,12 +188,22 @@ class TrainerBatch(RunBatch):
         # A module of one's own is found beside the study file, and what is printed is seen at once.
         path = os.pathsep.join(filter(None, (self.trainer.home, os.environ.get("PYTHONPATH"))))
         environment = {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+        run = TrainerRun(
+            world=self.spec.world,
+            algorithm=self.spec.algorithm,
+            dt=self.spec.dt,
+            values=self.agent.settings,
+            num_envs=self.trainer.num_envs,
+            seed=self.spec.seed,
+            simulated_s=float(self.spec.env_steps * self.env_infos[0].env_dt),
+            device=self.spec.engine.device,
+            folder=folder,
+            resumes=resumes,
+        )
         if self.trainer.command:
-            return command_words(TrainerRun(self.spec, folder, resumes)), environment
-        assert self.place is not None, "the folder is said before"
-        asked = {"spec": self.spec.as_json(), "folder": str(folder), "resumes": resumes}
-        request = (self.place / "request.json").absolute()
-        request.write_text(json.dumps({**asked, "home": self.trainer.home}))
+            return command_words(self.agent, run), environment
+        request = folder.with_name("request.json")
+        request.write_text(json.dumps({"trainer": self.trainer.name, "home": self.trainer.home, "run": run.as_json()}))
         return [sys.executable, "-m", "cycletime.trainers.host", str(request)], environment
 
     def _check_end(self, status: int, output: Path, curve: _Curve, reader: CurveReader) -> None:
@@ -198,6 +211,7 @@ class TrainerBatch(RunBatch):
         last = _last_line(output)
         if status == WRONG_INPUT_STATUS and not self.trainer.command:
             raise InputError(last)
+        last = shorten(last)
         if status:
             how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"failed with status {status}"
             raise RunError(f"{self.trainer.label} {how}{f', last saying {last!r}' if last else ''}: see {output}.")
@@ -211,6 +225,7 @@ class TrainerBatch(RunBatch):
             )
 
     def close(self) -> None:
+        HEARTBEAT.waits_for = ""
         if self.process is not None and self.process.poll() is None and self.trainer.resume:
             self.process.terminate()
             with suppress(subprocess.TimeoutExpired):
@@ -284,7 +299,7 @@ def _no_agent() -> Any:  # noqa: ANN401 - it never returns
 def _versions(trainer: TrainerSpec) -> dict[str, str]:
     """The trainer and its library with versions, for the result."""
     found = {"trainer": trainer.label}
-    for package in {"stable-baselines3": ("stable-baselines3", "torch"), "brax": ("brax", "jax")}.get(trainer.name, ()):
+    for package in BUILT_IN.get(trainer.name, ()):
         with suppress(PackageNotFoundError):
             found[package] = version(package)
     return found
@@ -294,4 +309,4 @@ def _last_line(output: Path) -> str:
     with output.open("rb") as file:
         file.seek(max(0, output.stat().st_size - 4096))
         lines = [line for line in file.read().decode("utf-8", "replace").splitlines() if line.strip()]
-    return printable(shorten(lines[-1].strip())) if lines else ""
+    return printable(lines[-1].strip()) if lines else ""

@@ -1,4 +1,7 @@
-"""The process of a trainer in Python: `python -m cycletime.trainers.host REQUEST`, a file with a run's spec."""
+"""The process of a trainer in Python: `python -m cycletime.trainers.host REQUEST`, a file with what it is asked for.
+
+It loads as little as can be, since each run pays for it: JAX only where the trainer or its task needs it.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +14,16 @@ from typing import Any
 
 from cycletime.errors import InputError, NotInstalledError, quote
 from cycletime.trainers.trainer_run import TrainerRun
-from cycletime.training.external import ExternalAgent
-from cycletime.training.spec import RunSpec
 
-PATHS = {
-    "stable-baselines3": "cycletime.trainers.stable_baselines3:train",
-    "brax": "cycletime.trainers.brax:train",
-}
 WRONG_INPUT_STATUS = 64
 """The exit status of what need not be tried again; the last line of the output says why."""
 
 
 def load_function(name: str) -> Callable[..., Any]:
-    """A trainer's function by its name."""
-    module, _, function = PATHS.get(name, name).partition(":")
+    """A trainer's function by its name; one that is built in has a module here."""
+    module, is_own, function = name.partition(":")
+    if not is_own:
+        module, function = f"cycletime.trainers.{name.replace('-', '_')}", "train"
     try:
         found = getattr(import_module(module), function)
     except ModuleNotFoundError as error:
@@ -38,16 +37,13 @@ def load_function(name: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
-def train(spec: RunSpec, folder: Path, resumes: bool) -> None:
+def train(name: str, run: TrainerRun) -> None:
     """Train a run by its trainer, and write its points."""
-    assert isinstance(spec.agent, ExternalAgent), "the engine refuses others"
-    function = load_function(spec.agent.trainer.name)
-    run = TrainerRun(spec, folder, resumes)
-    points = function(run)
+    points = load_function(name)(run)
     if points is None:
         return
     if not isinstance(points, Iterable):
-        raise InputError(f"{spec.agent.trainer.name} returns {quote(points)}: it must yield points, or report them.")
+        raise InputError(f"{name} returns {quote(points)}: it must yield points, or report them.")
     for point in points:
         try:
             seconds, steps, value = point
@@ -59,10 +55,10 @@ def train(spec: RunSpec, folder: Path, resumes: bool) -> None:
 
 def main() -> int:
     """Train, and end with a sentence where something is wrong that another try would meet again."""
-    asked = json.loads(Path(sys.argv[1]).read_text())
-    sys.path.insert(0, asked["home"])
+    request = json.loads(Path(sys.argv[1]).read_text())
+    sys.path.insert(0, request["home"])
     try:
-        train(RunSpec.from_json(asked["spec"]), Path(asked["folder"]), asked["resumes"])
+        train(request["trainer"], TrainerRun.from_json(request["run"]))
     except InputError as error:
         print(error, file=sys.stderr)
         return WRONG_INPUT_STATUS

@@ -19,7 +19,6 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.tasks.closed_form_env import ClosedFormVectorEnv
 from cycletime.tasks.time_step import AnyEnv, step_duration
-from cycletime.tasks.vector_cycle_time import VectorCycleTime
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.worlds import ActionBounds, observation_size
 
@@ -58,7 +57,7 @@ def check_exploration_dt(env: AnyEnv, coherent: CoherentNoise | None) -> None:
     """Refuse noise for another cycle time than the environment's, where that one is known for sure."""
     if coherent is None:
         return
-    if isinstance(env, ClosedFormVectorEnv | VectorCycleTime):
+    if isinstance(env, ClosedFormVectorEnv):
         check_cycle(coherent, Duration(env.dt))
     elif isinstance(env, gymnasium.Env):
         try:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,11 @@ from cycletime.libraries import LIBRARIES
 from cycletime.libraries.names import ALIASES
 from cycletime.rules import Rule
 
-BUILT_IN = {"stable-baselines3": "stable-baselines3", "brax": "brax"}
-"""Trainers that come with this package, and whose words their values are in."""
+BUILT_IN = {
+    "stable-baselines3": ("stable-baselines3", "torch"),
+    "brax": ("brax", "playground", "mujoco-mjx", "jax"),
+}
+"""Trainers that come with this package, each in the words of its library; and packages whose versions a result has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +48,7 @@ class TrainerSpec:
         if bool(self.name) == bool(self.command):
             raise InputError("A trainer is a name or a command: give one of them.")
         name = ALIASES.get(self.name, self.name)
-        words = ALIASES.get(self.words, self.words) or BUILT_IN.get(name, "")
+        words = ALIASES.get(self.words, self.words) or (name if name in BUILT_IN else "")
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "words", words)
         module, colon, function = name.partition(":")
@@ -55,7 +58,7 @@ class TrainerSpec:
             raise InputError(f"{quote(self.name)} is not a trainer: {known}.")
         if words and words not in LIBRARIES:
             raise unknown_name_error(words, "a library whose words are known", LIBRARIES)
-        if name in BUILT_IN and words != BUILT_IN[name]:
+        if name in BUILT_IN and words != name:
             raise InputError(f"words is {quote(self.words)}: {name} has its own.")
         check_counts(self, "num_envs")
         if wrong := [key for key in self.columns if key not in ("seconds", "agent_steps", "return")]:
@@ -68,11 +71,12 @@ class TrainerSpec:
 
     @property
     def label(self) -> str:
-        """For people: a command by its script."""
+        """For people: a command by its script or module."""
         if self.name:
             return self.name
+        modules = [word for before, word in pairwise(self.command) if before == "-m"]
         scripts = [Path(word).stem for word in self.command if word.endswith(".py")]
-        return next(iter(scripts), Path(self.command[0]).name)
+        return next(iter([*modules, *scripts]), Path(self.command[0]).name)
 
     def as_json(self) -> dict[str, Any]:
         """Without what is as usual."""
@@ -127,8 +131,9 @@ class ExternalAgent:
 
     @property
     def period(self) -> int:
-        """The agent steps between two updates, as far as is known."""
-        return int(self.values.get("batch", 1))
+        """The agent steps between two updates, as far as is known; rsl_rl's are whole steps of all environments."""
+        each = self.settings.get("num_steps_per_env")
+        return int(self.values.get("batch", 1) if each is None else each * self.trainer.num_envs)
 
     @property
     def learns_from(self) -> int:
@@ -178,8 +183,3 @@ def external_agent(
     if trainer.words:
         settings = dict(carried.to(trainer.words, trainer.num_envs))
     return ExternalAgent(algorithm, trainer, dict(carried.stated()), settings), tuned, carried
-
-
-def python_of(word: str) -> str:
-    """The interpreter that runs this package, where a command says just 'python'."""
-    return sys.executable if word in ("python", "python3") else word

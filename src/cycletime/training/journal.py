@@ -300,16 +300,19 @@ class Journal:
         return f"{size - whole:,} bytes at the end of {self.path} are no whole episode; they are now in {aside}."
 
     def lost(self) -> str | None:
+        """Which episodes are not whole, in a sentence."""
         frames = [(_decode_entry(payload).episode.number, end) for payload, end in self._frames()]
-        whole = [number for number, _ in frames]
-        missing = [str(number + 1) for number in range(max(whole, default=-1) + 1) if number not in set(whole)]
-        torn = self.path.stat().st_size - frames[-1][1] if frames else 0
+        whole = {number for number, _ in frames}
+        episodes = max(whole, default=-1) + 1
+        missing = [str(number + 1) for number in range(episodes) if number not in whole]
+        end = frames[-1][1] if frames else len(self._head())
+        torn = max(0, self.path.stat().st_size - end) if self.path.exists() else 0
         if not missing and not torn:
             return None
         lost = ([f"lost are {', '.join(missing)}"] if missing else []) + (
             [f"{torn:,} bytes behind the last are no whole one"] if torn else []
         )
-        return f"{self.path} is damaged: {len(whole):,} of {max(whole) + 1:,} episodes are whole, {' and '.join(lost)}."
+        return f"{self.path} is damaged: {len(whole):,} of {episodes:,} episodes are whole, {' and '.join(lost)}."
 
     def _newest(self) -> tuple[bytes, int] | None:
         newest = deque(self._frames(), maxlen=1)
@@ -323,7 +326,8 @@ class Journal:
             file = open_regular(self.path)
         with file:
             head = self._head()
-            if (found := file.read(len(head))) != head and not head.startswith(found):
+            found = file.read(len(head))
+            if sum(byte != right for byte, right in zip(found, head, strict=False)) > 1:  # one may be damaged
                 raise RunError(f"{self.path} is not the journal of this run: it begins with {found[:40]!r}.")
             place = len(head)
             while place >= 0:

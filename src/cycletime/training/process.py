@@ -79,6 +79,8 @@ def _handling(handler: Callable[[int, FrameType | None], None], *, also_ignored:
 class Heartbeat:
     def __init__(self) -> None:
         self.count = 0
+        self.waits_for = ""
+        """Another process that the work is in, for whoever finds that it hangs."""
 
     def tick(self) -> None:
         self.count += 1

@@ -17,7 +17,7 @@ from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUh
 from cycletime.duration import Duration, DurationField, cycle_steps
 from cycletime.errors import InputError
 from cycletime.training.external import ExternalAgent
-from cycletime.training.worlds import ClosedFormWorld, ForeignEnv, GymnasiumEnv, RobotEnv, World
+from cycletime.training.worlds import ClosedFormWorld, ForeignEnv, World, world_as_json, world_from_json
 
 LearnerName: TypeAlias = Literal["inline", "background"]
 """Who learns while the robot moves: the loop, within the cycle, or a thread beside it."""
@@ -161,7 +161,7 @@ class RunSpec:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "world": _world_as_json(self.world),
+            "world": world_as_json(self.world),
             "algorithm": self.algorithm,
             "agent": _agent_as_json(self.agent),
             "dt": str(self.dt),
@@ -177,7 +177,7 @@ class RunSpec:
         """The spec that spec.json holds; a KeyError, TypeError or ValueError where it holds none."""
         exploration = data["exploration"]
         return cls(
-            world=_world_from_json(data["world"]),
+            world=world_from_json(data["world"]),
             agent=_agent_from_json(data["algorithm"], data["agent"]),
             dt=data["dt"],
             env_steps=data["env_steps"],
@@ -221,25 +221,6 @@ def _plain(value: Any, is_rate: bool) -> Any:  # noqa: ANN401 - any field
     if value is None or isinstance(value, str):
         return value
     return float(value) if is_rate else int(value)
-
-
-def _world_as_json(world: World) -> dict[str, Any]:
-    if isinstance(world, ClosedFormWorld):
-        # Without env_dt where it is the usual one, which runs had before it could be set.
-        return {"task": world.name, **({} if world.has_usual_env_dt else {"env_dt": str(world.env_dt)})}
-    if isinstance(world, ForeignEnv):
-        return {"foreign": world.name, "env_dt": str(world.env_dt)}
-    robot = {"robot": world.robot} if isinstance(world, RobotEnv) else {}
-    return {"env": world.name, "env_dt": None if world.env_dt is None else str(world.env_dt), **robot}
-
-
-def _world_from_json(data: Mapping[str, Any]) -> World:
-    if "task" in data:
-        return ClosedFormWorld(data["task"], *([Duration(data["env_dt"])] if "env_dt" in data else []))
-    env_dt = None if data["env_dt"] is None else Duration(data["env_dt"])
-    if "foreign" in data:
-        return ForeignEnv(data["foreign"], env_dt)
-    return RobotEnv(data["env"], env_dt, data["robot"]) if "robot" in data else GymnasiumEnv(data["env"], env_dt)
 
 
 def _exploration_as_json(exploration: Exploration) -> dict[str, Any]:

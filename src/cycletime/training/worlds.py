@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from cycletime import tasks
 from cycletime.duration import Duration, DurationLike, cycle_steps
 from cycletime.errors import InputError, did_you_mean, quote
-from cycletime.tasks.closed_form import ClosedFormTask
 
 if TYPE_CHECKING:
     import gymnasium
 
+    from cycletime.tasks.closed_form import ClosedFormTask
     from cycletime.tasks.delays import DelayLike
     from cycletime.tasks.time_step import AnyEnv
 
@@ -98,9 +98,6 @@ def _refuse_unless_flat(space: gymnasium.spaces.Box, name: str, remedy: str) -> 
         raise InputError(f"The {name} are {space}, of the shape {space.shape}: it must be (n,), so {remedy}.")
 
 
-TASKS: Mapping[str, type[ClosedFormTask]] = MappingProxyType(
-    {name: getattr(tasks, task) for name, task in tasks.CLOSED_FORMS.items()}
-)
 RobotKind: TypeAlias = Literal["real", "simulated", "lockstep"]
 """An arm, a simulated controller in its own time, or one that waits for the agent."""
 
@@ -111,9 +108,9 @@ class ClosedFormWorld:
     env_dt: Duration = None  # type: ignore[assignment]  # None stands for the task's usual one
 
     def __post_init__(self) -> None:
-        if self.name not in TASKS:
-            near = did_you_mean(self.name, TASKS)
-            known = f"give {either(TASKS)}, or a Gymnasium id as an environment"
+        if self.name not in tasks.CLOSED_FORMS:
+            near = did_you_mean(self.name, tasks.CLOSED_FORMS)
+            known = f"give {either(tasks.CLOSED_FORMS)}, or a Gymnasium id as an environment"
             raise InputError(f"{self.name!r} is not a task: {known}{near}")
         object.__setattr__(self, "env_dt", self.task.env_dt)
 
@@ -126,9 +123,15 @@ class ClosedFormWorld:
         return self.env_dt == self.task.usual_env_dt
 
 
+def task_class(name: str) -> type[ClosedFormTask]:
+    """The class of a task in closed form; loaded when asked for, since it needs JAX and other worlds do not."""
+    found: type[ClosedFormTask] = getattr(tasks, tasks.CLOSED_FORMS[name])
+    return found
+
+
 @lru_cache(maxsize=64)  # since each of a study's runs asks for the same one several times
 def _task(name: str, env_dt: Duration) -> ClosedFormTask:
-    return TASKS[name](env_dt=env_dt)
+    return task_class(name)(env_dt=env_dt)
 
 
 @dataclass(frozen=True)
@@ -185,6 +188,25 @@ def world_of(task: str | None, env: str | None, env_dt: DurationLike | None, rob
     return GymnasiumEnv(env, step) if robot is None else RobotEnv(env, step, robot)
 
 
+def world_as_json(world: World) -> dict[str, Any]:
+    if isinstance(world, ClosedFormWorld):
+        # Without env_dt where it is the usual one, which runs had before it could be set.
+        return {"task": world.name, **({} if world.has_usual_env_dt else {"env_dt": str(world.env_dt)})}
+    if isinstance(world, ForeignEnv):
+        return {"foreign": world.name, "env_dt": str(world.env_dt)}
+    robot = {"robot": world.robot} if isinstance(world, RobotEnv) else {}
+    return {"env": world.name, "env_dt": None if world.env_dt is None else str(world.env_dt), **robot}
+
+
+def world_from_json(data: Mapping[str, Any]) -> World:
+    if "task" in data:
+        return ClosedFormWorld(data["task"], *([Duration(data["env_dt"])] if "env_dt" in data else []))
+    env_dt = None if data["env_dt"] is None else Duration(data["env_dt"])
+    if "foreign" in data:
+        return ForeignEnv(data["foreign"], env_dt)
+    return RobotEnv(data["env"], env_dt, data["robot"]) if "robot" in data else GymnasiumEnv(data["env"], env_dt)
+
+
 def either(names: Iterable[str]) -> str:
     """Names as a choice: 'a', 'b' or 'c'."""
     *others, last = map(repr, names)
@@ -229,7 +251,7 @@ def make_env(
     _refuse_without_gymnasium()
     keywords = {} if render_mode is None else {"render_mode": render_mode}
     if isinstance(world, ClosedFormWorld):
-        return _held_task(f"cycletime/{TASKS[world.name].__name__}-v0", world.env_dt, dt, keywords, delay)
+        return _held_task(f"cycletime/{tasks.CLOSED_FORMS[world.name]}-v0", world.env_dt, dt, keywords, delay)
     if isinstance(world, RobotEnv):
         raise InputError(
             f"{world.name} is on an arm, and only who knows where that is can make it: see 'cycletime robot run', or "
@@ -264,7 +286,6 @@ def _held(
     world: GymnasiumEnv, dt: Duration, keywords: dict[str, Any], delay: DelayLike | None
 ) -> gymnasium.Env[Any, Any]:
     from cycletime.tasks import CycleTime
-    from cycletime.tasks.closed_form_env import ClosedFormEnv
     from cycletime.tasks.retime import RETIMINGS, retime
 
     _let_mujoco_draw_without_a_screen(keywords)
@@ -277,7 +298,8 @@ def _held(
         env, env_dt = retime(name, env_dt, **keywords), None  # which it says itself
     else:
         env = _made(name, keywords)
-    if isinstance(env.unwrapped, ClosedFormEnv):
+    closed_forms = sys.modules.get("cycletime.tasks.closed_form_env")  # imported, with JAX, where env is one of them
+    if closed_forms and isinstance(env.unwrapped, closed_forms.ClosedFormEnv):
         env.close()
         return _held_task(name, world.env_dt or env.unwrapped.task.env_dt, dt, keywords, delay)
     try:
@@ -338,7 +360,7 @@ def _made(name: str, keywords: dict[str, Any]) -> gymnasium.Env[Any, Any]:
 
 
 def _no_environment(name: str, error: Exception) -> InputError:
-    ours = f", or task={name.lower()!r}" if name.lower() in TASKS else ""
+    ours = f", or task={name.lower()!r}" if name.lower() in tasks.CLOSED_FORMS else ""
     return InputError(
         f"{name!r} is not an environment that Gymnasium can make ({_line(error)}): give an id such as 'Reacher-v5', or "
         f"'module:Name-v0' for one that a module registers{ours}."

@@ -14,6 +14,7 @@ from cycletime.experiments.outcome import Outcome, OutcomeCell
 from cycletime.studies.spec import Tuned
 from cycletime.studies.study_folder import StudyFolder
 from tests.experiments.horizons.conftest import few_draws as few_draws
+from tests.experiments.horizons.freezing import freeze
 from tests.experiments.horizons.made import save_results, save_trial
 from tests.studies.small import finished, specs_of
 
@@ -74,8 +75,7 @@ def test_the_ranking_and_the_list_follow_from_results(tmp_path: Path, capsys: py
     told = capsys.readouterr().out
     assert "From tuned values: 6 starting points on reacher, double-pendulum, 3 runs of each cell" in told
     assert "From untuned values" in told
-    assert main(["experiment", "preregister", "horizons", "ppo", "--results", str(results)]) == 0
-    assert capsys.readouterr().out.endswith("candidates.toml\n")
+    freeze(results, "ppo")
     words = ["--from", "16ms", "--to", "64ms", "--rule", "no", "--own-rules", str(results / "candidates.toml")]
     assert main(["transfer", "ppo", *words]) == 2
     assert "candidates.toml has " in capsys.readouterr().err
@@ -98,12 +98,12 @@ def test_the_trial_waits_for_the_list(tmp_path: Path, capsys: pytest.CaptureFixt
         )
         == 2
     )
-    assert "candidates.toml is not there: 'cycletime experiment preregister horizons ppo' m" in capsys.readouterr().err
+    assert "candidates.toml is not there: the list that was frozen is in results/horizons." in capsys.readouterr().err
 
 
 def test_the_trial_is_packed_and_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = save_results(tmp_path / "results", noise=1.0)
-    assert main(["experiment", "preregister", "horizons", "ppo", "--results", str(results)]) == 0
+    freeze(results, "ppo")
     save_trial(results, noise=1.0)
     capsys.readouterr()
     assert (
@@ -125,12 +125,11 @@ def test_the_same_of_sac(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main(["experiment", "pack", "horizons", "sac-search", *pack, *kept]) == 2
     assert "sac-search-reacher is not in it: it needs all runs of sac-tuning-reacher" in capsys.readouterr().out
     assert main(["experiment", "pack", "horizons", "sac-trial-tuning", *pack, *kept]) == 2
-    assert "'cycletime experiment preregister horizons sac' makes it, once the " in capsys.readouterr().err
+    assert "sac-candidates.toml is not there: the list that was frozen is in " in capsys.readouterr().err
     save_results(tmp_path / "results", noise=1.0, task_set=SAC_SEARCH)
     assert main(["experiment", "table", "horizons", "sac-search", *kept]) == 0
     assert "average over scaled's" in capsys.readouterr().out
-    assert main(["experiment", "preregister", "horizons", "sac", *kept]) == 0
-    assert capsys.readouterr().out.endswith("sac-candidates.toml\n")
+    freeze(tmp_path / "results", "sac")
     save_trial(tmp_path / "results", noise=1.0, task_set=SAC_TRIAL)
     assert main(["experiment", "pack", "horizons", "sac-trial", *pack, *kept]) == 0
     assert "runs of the engine cuda" in capsys.readouterr().out

@@ -26,16 +26,14 @@ def test_the_list_has_every_experiment_in_80_columns_and_as_json(
     rows = {line.split()[0]: line for line in lines[1 : 1 + len(EXPERIMENTS)]}
     assert lines[1 + len(EXPERIMENTS)].split()[:2] == ["all", "16,530"]
     assert list(rows) == list(EXPERIMENTS)
-    assert lines[0].split() == ["experiment", "runs", "2", "cores", "16", "64", "H200", "results"]
-    assert " ".join(rows["ppo-scaled"].split()) == "ppo-scaled 300 115 min 14 min 4 min 42 s 2 seeds, 1 %"
+    assert lines[0].split() == ["experiment", "runs", "simulated", "hours", "results"]
+    assert " ".join(rows["ppo-scaled"].split()) == "ppo-scaled 300 1,667 2 seeds, 1 %"
     assert rows["ppo-grid"].endswith("1 of 2 studies")
-    assert " ".join(rows["ppo-robot"].split()) == "ppo-robot 15 95 s 29 s 29 s none"
+    assert " ".join(rows["ppo-robot"].split()) == "ppo-robot 15 25 none"
     assert "Those with '-robot' in their names are on a simulated robot." in lines
     told = json.loads(said(capsys, "list", "--results", str(results), "--json", "--seeds", "2", "--scale", "0.01"))
     (scaled,) = (row for row in told if row["name"] == "ppo-scaled")
-    assert (scaled["runs"], scaled["n"], scaled["scale"], scaled["engines"]) == (20, [2], 0.01, ["cuda"])
-    assert 0 < scaled["h200_s"] < scaled["here_s"]
-    assert scaled["cores_s"]["2"] > scaled["cores_s"]["16"] >= scaled["cores_s"]["64"] > scaled["here_s"] / 64
+    assert (scaled["runs"], scaled["n"], scaled["scale"]) == (20, [2], 0.01)
     assert scaled["simulated_h"] == pytest.approx(300 * 1e7 * 0.002 / 3600 / 1500, rel=1e-3)
 
 

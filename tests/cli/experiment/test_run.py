@@ -101,20 +101,12 @@ def test_what_is_wrong_is_one_sentence_and_nothing_is_written(
 def test_what_is_collected_is_told_and_can_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study_folder(tmp_path, "ppo-scaled")
     study_folder(tmp_path, "ppo-constant", missing=1)
-    assert main(["experiment", "collect", "paper", str(tmp_path), "--wall", "ppo-scaled=12"]) == 0
+    assert main(["experiment", "collect", "paper", str(tmp_path)]) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[0].startswith(f"{tmp_path / 'results' / 'ppo-scaled.npz'}, ")
     assert told[1] == "ppo-constant is not finished and was left out: 19 of 20 runs are done"
     assert told[2] == f"To see what they say: cycletime experiment report paper --results {tmp_path / 'results'}"
-    assert read_paper_results(tmp_path / "results").outcome("ppo-scaled").about["wall_s"] == 12.0
-
-
-@pytest.mark.parametrize("wall", ["ppo-scaled", "ppo-scaled=", "ppo-scaled=-1", "ppo-scaled=nan", "ppo-scaled=12s"])
-def test_what_is_no_wall_time_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str], wall: str) -> None:
-    assert main(["experiment", "collect", "paper", str(tmp_path), "--wall", wall]) == 2
-    assert capsys.readouterr().err == (
-        f"cycletime: --wall is '{wall}': give it as STUDY=SECONDS, such as ppo-grid=215.\n"
-    )
+    assert read_paper_results(tmp_path / "results").outcome("ppo-scaled").about["wall_s"] is None
 
 
 @pytest.mark.slow

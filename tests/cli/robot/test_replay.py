@@ -59,6 +59,10 @@ def test_behind_a_damage_the_rest_is_shown_and_what_is_lost_is_told(
     assert status == 0
     assert f"{journal} is damaged: 2 of 3 episodes are whole, lost are 1." in out
     assert "2 episodes, 16 environment steps" in out
+    journal.write_bytes(content.replace(b"EPISODE", b"EPISODA"))
+    status, out, err = replayed(capsys, str(run))
+    assert (status, out) == (1, "")
+    assert f"{journal} is damaged: 0 of 0 episodes are whole, " in err
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,6 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         ("simulate --latency-ticks -1", "--latency-ticks is -1: it must be at least 0."),
         ("simulate --speed-limit 0", "--speed-limit is 0.0: it must be above 0 rad/s."),
         ("simulate --speed-limit nan", "--speed-limit is nan"),
-        ("simulate --software 5.1", "'5.1' is no version of a cb3 controller: give one such as 3.15.8.106339."),
-        ("simulate --software 3.x", "'3.x' is no version of a cb3 controller"),
         ("simulate --floor inf", "--floor is inf: give a height in metres."),
         ("simulate --address 192.0.2.1 --ports 0 0 0 0", "cannot listen on 192.0.2.1:0"),
         ("fault", "No fault is named: give one such as protective stop."),

@@ -1,4 +1,3 @@
-import re
 from pathlib import Path
 
 import pytest
@@ -70,10 +69,6 @@ def test_it_says_how_long_it_takes_and_why(
     assert lines[4] == "  reacher ppo: 10,000.0 µs an agent step, 10.0 s until a program is ready"
     assert lines[5] == "about 23 s with 2 workers: in all 8 s of computing and 30 s for 3 programs"
     assert lines[6].startswith("  tried just now on ")
-    # With many workers the longest is left: a program, a run of 200 steps, and the start.
-    others, h200 = lines[7].split("; ")
-    assert others == "  about 23 s on 2, about 16 s on 16 and about 16 s on 64 such cores"
-    assert re.fullmatch(r'about \d+ s on one H200 \(device = "gpu"\)', h200)
     assert all(len(line) <= 80 for line in lines[:6])
 
 
@@ -102,7 +97,7 @@ def test_a_plan_of_failed_runs_alone_has_no_estimate(file: Path, capsys: pytest.
     assert capsys.readouterr().out == f"{WHOLE}  6 failed\n"
 
 
-def test_a_single_program_is_one_and_an_environment_has_no_time_on_a_card(
+def test_a_single_program_is_one(
     file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file.write_text('name = "one"\nenv = "Pendulum-v1"\nalgorithm = "ppo"\ndt = "50ms"\nseeds = 3\nenv_steps = 2000\n')
@@ -113,7 +108,6 @@ def test_a_single_program_is_one_and_an_environment_has_no_time_on_a_card(
     assert PlanStudy(file=file, workers=1).run() == 0
     told = capsys.readouterr().out
     assert "and 10 s for 1 program\n" in told
-    assert told.endswith("and about 34 s on 64 such cores\n")
 
 
 def test_of_a_gpu_that_is_not_here_it_says_what_an_h200_would_take(

@@ -97,10 +97,9 @@ def test_json_is_one_object_and_written_where_it_is_told(
 ) -> None:
     monkeypatch.setattr(drawing, "draw_figure", lambda spec: None)
     monkeypatch.setattr(drawing, "save_figures", lambda *_: [])
-    assert ReportCommand(folder=study, json=True, iqm=True, grid_points=7, out=tmp_path / "r").run() == 0
+    assert ReportCommand(folder=study, json=True, iqm=True, out=tmp_path / "r").run() == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["study"], told["statistic"], told["interval"]) == ("s", "iqm", "bootstrap")
-    assert told["savings"][0]["grid_points"] == 7
     assert json.loads((tmp_path / "r" / "report.json").read_text()) == told
 
 

@@ -3,9 +3,8 @@ from pathlib import Path
 import pytest
 
 from cycletime.experiments.horizons import ranking
-from cycletime.experiments.horizons.candidates import SEARCH
-from cycletime.experiments.horizons.preregistration import write_preregistration
-from cycletime.experiments.horizons.results import Evidence, load_comparison, read_horizons_results
+from cycletime.experiments.horizons.results import Evidence, read_horizons_results
+from tests.experiments.horizons.freezing import freeze
 from tests.experiments.horizons.made import save_results, save_trial
 
 
@@ -19,5 +18,5 @@ def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     """Of a search and a trial that nobody ran."""
     folder: Path = save_results(tmp_path_factory.mktemp("results"), noise=1.0)
-    write_preregistration(load_comparison(SEARCH, read_horizons_results(folder)), folder)
+    freeze(folder, "ppo")
     return Evidence(read_horizons_results(save_trial(folder, noise=1.0)))

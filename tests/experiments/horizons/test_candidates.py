@@ -8,10 +8,10 @@ from cycletime.experiments.horizons.candidates import (
     PPO_CANDIDATES,
     SAC_CANDIDATES,
     SAC_SUGGESTED,
-    count_parameters,
 )
 from cycletime.rules import PPO, SAC, Rule
 from cycletime.rules.rule import own_rules_as_table, parse_own_rules
+from tests.experiments.horizons.freezing import count_parameters
 
 TUNED = PPO(dt="16ms", discount=0.92, trace_decay=0.95, learning_rate=3e-4)
 

@@ -9,14 +9,10 @@ import pytest
 from cycletime.experiments.horizons import ranking
 from cycletime.experiments.horizons.candidates import ALGORITHM_SPECS, TASK_SETS
 from cycletime.experiments.horizons.page import fill_page
-from cycletime.experiments.horizons.preregistration import (
-    chosen_candidates,
-    predictions,
-    preregistered_rules,
-    preregistration_file,
-)
+from cycletime.experiments.horizons.preregistration import preregistered_rules, preregistration_file
 from cycletime.experiments.horizons.results import Evidence, read_horizons_results
 from cycletime.rules import PPO, SAC
+from tests.experiments.horizons.freezing import chosen_candidates, predictions
 
 ROOT = Path(__file__).parents[3]
 RESULTS, PAGE = ROOT / "results" / "horizons", ROOT / "docs" / "horizons.md"

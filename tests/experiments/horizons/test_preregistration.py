@@ -7,17 +7,17 @@ import pytest
 
 from cycletime.agents import PPOAgent
 from cycletime.experiments.horizons.candidates import PPO_CANDIDATES, SEARCH
-from cycletime.experiments.horizons.preregistration import (
-    chosen_candidates,
-    prediction_sentences,
-    predictions,
-    sign_of,
-    write_preregistration,
-)
+from cycletime.experiments.horizons.preregistration import sign_of
 from cycletime.experiments.horizons.ranking import Interval, RuleComparison
 from cycletime.experiments.horizons.results import load_comparison, read_horizons_results
 from cycletime.rules.rule import parse_own_rules
 from cycletime.studies.spec import Cell
+from tests.experiments.horizons.freezing import (
+    chosen_candidates,
+    prediction_sentences,
+    predictions,
+    write_preregistration,
+)
 from tests.experiments.horizons.made import NOTHING, by_horizons, save_results
 
 

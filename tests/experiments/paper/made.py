@@ -32,6 +32,6 @@ def study_folder(
     return folder
 
 
-def collect(folder: StudyFolder, wall_s: float | None = None) -> Outcome:
+def collect(folder: StudyFolder) -> Outcome:
     """The outcome of a study of the paper."""
-    return collect_study(folder, provenance(folder.study), wall_s=wall_s)
+    return collect_study(folder, provenance(folder.study))

@@ -10,7 +10,7 @@ from cycletime import SAC
 from cycletime.duration import cycle_steps
 from cycletime.errors import InputError
 from cycletime.experiments.investigation import Size
-from cycletime.experiments.paper.clips import CLIPS
+from cycletime.experiments.paper.behaviour import MEASURED_STUDIES
 from cycletime.experiments.paper.declaration import PAPER
 from cycletime.experiments.paper.experiments import EXPERIMENTS, experiment_of, load_study, sweep_of
 from cycletime.experiments.results import scalar_settings
@@ -141,12 +141,8 @@ def test_a_study_knows_its_experiment_and_the_winners_their_sweep() -> None:
     assert experiment_of("other") is None
 
 
-def test_policies_are_kept_of_what_is_filmed_and_where_another_simulator_plays_them() -> None:
+def test_policies_are_kept_of_what_is_measured_and_where_another_simulator_plays_them() -> None:
     kept = [each.name for each in EXPERIMENTS.values() if each.save_options.policies]
-    filmed = {clip.study for clip in CLIPS}
-    assert [name for name in kept if filmed & {*EXPERIMENTS[name].studies}] == [
-        *("ppo-baseline", "ppo-dt-aware", "ppo-pendulum", "sac-pendulum")
-    ]
-    assert filmed <= {study for name in kept for study in EXPERIMENTS[name].studies}
+    assert set(MEASURED_STUDIES) <= {study for name in kept for study in EXPERIMENTS[name].studies}
     assert {name for name in kept if name.endswith(("robot", "2000"))} == {"ppo-robot", "ppo-robot-2000", "sac-robot"}
     assert not any(each.save_options.episodes for each in EXPERIMENTS.values())

@@ -81,16 +81,6 @@ def test_results_are_not_replaced_by_those_that_say_less(tmp_path: Path) -> None
     assert Outcome.load(results / "ppo-baseline.npz").n == (4,)
 
 
-def test_a_wall_time_that_nobody_wrote_down_can_be_given(tmp_path: Path) -> None:
-    study_folder(tmp_path, "ppo-baseline")
-    collect_results(PAPER, tmp_path, tmp_path / "results")
-    assert read_paper_results(tmp_path / "results").outcome("ppo-baseline").about["wall_s"] is None
-    collect_results(PAPER, tmp_path, tmp_path / "results", {"ppo-baseline": 27.5})
-    assert read_paper_results(tmp_path / "results").outcome("ppo-baseline").about["wall_s"] == 27.5
-    with pytest.raises(InputError, match=r"--wall names 'ppo-grid': .* has ppo-baseline"):
-        collect_results(PAPER, tmp_path, tmp_path / "results", {"ppo-grid": 1.0})
-
-
 def test_folders_without_anything_are_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"has no study of 'paper', such as ppo-baseline: .* run paper' makes th"):
         collect_results(PAPER, tmp_path, tmp_path / "results")

@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 
 from cycletime.cli import main
-from cycletime.reports.page.document import calculator_html, embedded_html
+from cycletime.reports.page.document import calculator_html
 from cycletime.reports.page.figures import FigureData
 from cycletime.reports.report import Report
 from cycletime.studies.plan import Plan
 from cycletime.studies.spec_file import study_from_table
 from cycletime.studies.study_folder import StudyFolder
+from docs.hooks import embedded_html
 from tests.reports.conftest import TABLE, finished
 from tests.reports.page.random_transfers import by_python, draw_transfer
 
@@ -138,6 +139,50 @@ def test_the_whole_paper_is_there_within_a_second(browser: Browser, paper_file: 
         opened.page.wait_for_selector("[data-figure]")
         took.append(opened.page.evaluate("cycletime.readyAt") / 1000)
     assert min(took) < WITHIN_S
+
+
+def test_the_first_figure_is_on_the_first_screen_and_drawn_as_the_page_is_read(browser: Browser, file: Path) -> None:
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.goto(file.as_uri(), wait_until="domcontentloaded")
+    first = page.locator("[data-figure]").first
+    assert first.get_attribute("data-drawn") == "1", "without waiting for anything"
+    for canvas in first.locator("canvas").all():
+        box = canvas.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= 900
+
+
+@pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
+def test_figures_move_nothing_when_they_are_drawn(browser: Browser, file: Path, size: dict[str, int]) -> None:
+    opened = Opened(browser, file, size)
+    tops = "[...document.querySelectorAll('section, [data-figure]')].map(each => each.offsetTop)"
+    before = opened.page.evaluate(tops)
+    opened.scroll_through()
+    assert opened.page.evaluate(tops) == pytest.approx(before, abs=2)
+
+
+def test_a_link_into_the_page_lands_where_it_should(browser: Browser, file: Path) -> None:
+    anchors = Opened(browser, file).page.eval_on_selector_all("section", "all => all.map(each => each.id)")
+    for anchor in anchors:
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.goto(f"{file.as_uri()}#{anchor}")
+        page.wait_for_selector("html[data-ready]")
+        top, is_at_end = page.evaluate(
+            """id => [document.getElementById(id).getBoundingClientRect().top,
+              innerHeight + scrollY >= document.documentElement.scrollHeight - 2]""",
+            anchor,
+        )
+        assert -2 <= top <= 80 or (is_at_end and 0 <= top < 900), anchor
+        page.close()
+
+
+def test_what_values_mean_in_seconds_is_seen_on_a_phone(browser: Browser, study_file: Path) -> None:
+    opened = Opened(browser, study_file, {"width": 390, "height": 844})
+    head = opened.page.locator(".calculator .result thead th", has_text="in seconds")
+    head.scroll_into_view_if_needed()
+    box = head.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= 390
 
 
 @pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])

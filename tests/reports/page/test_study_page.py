@@ -1,5 +1,6 @@
 """The page of a study: complete without a network, with the numbers of the report."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -56,7 +57,10 @@ def test_figures_have_the_numbers_of_the_report(html: str, decided: StudyFolder)
     assert set(told["figures"]) == {"reacher-ppo-performance", "reacher-ppo-curves"}
     assert [panel["title"] for panel in told["figures"]["reacher-ppo-curves"]["panels"]] == ["16 ms", "32 ms"]
     assert told["figures"]["reacher-ppo-curves"]["stepS"] == 0.002
-    assert blocks(html).keys() == {"main", "seeds-reacher-ppo"}
+    assert blocks(html).keys() == {"lead", "main", "seeds-reacher-ppo"}
+    lead = json.loads(blocks(html)["lead"])
+    assert lead["figures"] == {"reacher-ppo-performance": told["figures"]["reacher-ppo-performance"]}
+    assert lead["cells"] == told["cells"]
     assert len(unpacked(html, "seeds-reacher-ppo")["reacher-ppo/baseline/16ms"]["deltas"]) == 3
 
 

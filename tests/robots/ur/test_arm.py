@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from cycletime.robots.ur.arm import Arm, advance, arm_at_rest, halt, plan_move, receive_command
-from cycletime.robots.ur.types import Command, Joints, MoveJ, ServoJ, SpeedJ, StopJ
+from cycletime.robots.ur.types import Command, Joints, MoveJ, SpeedJ, StopJ
 from cycletime.ur5 import ArmModel, servo
 
 MODEL = ArmModel()
@@ -138,12 +138,6 @@ def test_an_arm_that_moves_brakes_before_a_move() -> None:
     assert arms[stood].target_q[1] > moving.target_q[1]
     assert np.all(np.diff([arm.target_qd[1] for arm in arms[1 : stood + 1]]) < 0)
     np.testing.assert_array_equal(arms[-1].target_q, START)
-
-
-def test_angles_that_are_followed_are_reached() -> None:
-    goal = joints(-1.4, 1.1)
-    arm = streamed(arm_at_rest(joints(-1.5, 1.0)), ServoJ(goal), 200)[-1]
-    np.testing.assert_allclose(arm.q, goal, atol=1e-5)
 
 
 def test_at_a_constant_speed_nothing_lags() -> None:

@@ -1,6 +1,7 @@
 """Which states are believed: what a proxy spoils never leads the arm far, and an arm that obeys is always believed."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -133,6 +134,38 @@ def test_numbers_that_are_none_stop_the_arm_and_end_the_run_with_a_sentence(part
     ended = drive_to_the_edge(link, SpeedJ(elbow(0.3)), 60.0)
     assert ended.text == f"The controller was lost and not found again in 10 s: The controller's {told}"
     assert np.abs(link.controller.arm.qd).max() < 1e-9
+
+
+def disbelieved(state: Callable[[float], ArmState]) -> tuple[float, str]:
+    """When a state is not believed of an arm that was ordered nothing, or a move, and why."""
+    fresh = Freshness()
+    for time_s in map(float, np.arange(0, 2, 0.008)):
+        if why := fresh.check(time_s, state(time_s)):
+            return time_s, why
+        fresh.sent(MoveJ(Q_REF))  # where that leads to is not computed
+    return math.inf, ""
+
+
+def test_angles_must_go_on_by_their_speeds() -> None:
+    standing = disbelieved(lambda time_s: seen(time_s, target_qd=elbow(0.5)))
+    assert standing[0] == pytest.approx(ANGLE_TOLERANCE / 0.5, abs=0.008)
+    assert standing[1] == "The controller's angles do not move as its speeds say: they are 0.012 rad apart."
+
+    def moving(time_s: float) -> ArmState:
+        angles = tuple(np.add(Q_REF, elbow(0.5 * time_s)).tolist())
+        return seen(time_s, q=angles, target_q=angles, target_qd=elbow(0.5))
+
+    assert disbelieved(moving) == (math.inf, "")
+
+
+def test_measured_angles_must_follow_their_targets() -> None:
+    def stuck(time_s: float) -> ArmState:
+        angles = tuple(np.add(Q_REF, elbow(0.6 * time_s)).tolist())
+        return seen(time_s, target_q=angles, target_qd=elbow(0.6))
+
+    time_s, why = disbelieved(stuck)
+    assert time_s == pytest.approx(0.1 / 0.6, abs=0.008)
+    assert why == "The controller's measured angles are 0.101 rad from their targets."
 
 
 class Deaf(VirtualArm):

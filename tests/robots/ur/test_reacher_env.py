@@ -114,15 +114,6 @@ def test_an_arm_that_stands_is_paid_for_its_distance() -> None:
     assert env.step(np.zeros(2))[1] == pytest.approx(500 * (np.exp(-squared / 0.01) - np.sqrt(squared)), abs=1e-3)
 
 
-def test_the_authors_first_observation_is_the_last_episode_s_last() -> None:
-    env, fresh = make(an_arm(), dt="2s", stale_first_obs=True), make(an_arm(), dt="2s")
-    np.testing.assert_array_equal(env.reset(seed=5)[0], np.zeros(8))
-    assert fresh.reset(seed=5)[0].any()
-    for _ in range(2):
-        last, *_ = env.step(np.array([0.2, 0.2]))
-    np.testing.assert_array_equal(env.reset()[0], last)
-
-
 class SleepyArm(VirtualArm):
     """Of which the newest package is asked for late, once."""
 

@@ -9,7 +9,7 @@ import pytest
 from cycletime.robots.ur.arm import Arm, advance, arm_at_rest, receive_command
 from cycletime.robots.ur.driver.driver import REACHER_LIMITS
 from cycletime.robots.ur.safety import ArmLimits, Override, Supervisor
-from cycletime.robots.ur.types import ArmState, Command, Joints, MoveJ, ServoJ, SpeedJ, StopJ
+from cycletime.robots.ur.types import ArmState, Command, Joints, MoveJ, SpeedJ, StopJ
 from cycletime.ur5 import Q_REF, ArmModel, tip
 
 MODEL = ArmModel()
@@ -48,7 +48,6 @@ def test_what_is_within_the_limits_passes_as_it_is() -> None:
         SpeedJ(speeds(0.0, math.inf)),
         SpeedJ(speeds(0.1, 0.1), math.nan),
         SpeedJ((0.1, 0.1)),
-        ServoJ((math.nan,) * 6),
         MoveJ(at(math.nan, 0.0)),
         MoveJ(Q_REF, time_s=math.inf),
         StopJ(math.nan),
@@ -89,16 +88,6 @@ def test_a_move_that_is_too_fast_takes_longer() -> None:
     assert isinstance(ruling.command, MoveJ)
     assert (ruling.command.speed, ruling.command.acceleration) == (1.05, 5.0)
     assert ruling.command.time_s == pytest.approx(0.5 / 0.75 / 1.05)
-
-
-def test_angles_to_follow_are_brought_nearer() -> None:
-    supervisor = Supervisor(REACHER_LIMITS, tip)
-    near, far = ServoJ(at(-2.4, 1.45)), ServoJ(at(-2.4, 0.5))
-    assert supervisor.rule(standing_at(Q_REF), near).command == near
-    ruling = supervisor.rule(standing_at(Q_REF), far)
-    assert ruling.override is Override.TOO_FAST
-    assert isinstance(ruling.command, ServoJ)
-    assert ruling.command.q == pytest.approx(at(-2.4, 1.5 - 0.1))  # 1 rad/s for the 0.1 s of the look-ahead
 
 
 def test_a_joint_outside_its_bound_goes_back_as_fast_as_the_agent_moves() -> None:

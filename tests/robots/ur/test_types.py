@@ -4,12 +4,12 @@ from dataclasses import astuple
 
 import pytest
 
-from cycletime.robots.ur.types import Command, MoveJ, SafetyMode, ServoJ, SpeedJ, StopJ, joints_of, numbers_of
+from cycletime.robots.ur.types import Command, MoveJ, SafetyMode, SpeedJ, StopJ, joints_of, numbers_of
 
 SIX = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 
 
-@pytest.mark.parametrize("command", [SpeedJ(SIX, 2.0, 0.008), ServoJ(SIX, 0.008, 0.1, 300.0), MoveJ(SIX), StopJ(3.0)])
+@pytest.mark.parametrize("command", [SpeedJ(SIX, 2.0, 0.008), MoveJ(SIX), StopJ(3.0)])
 def test_the_numbers_of_a_command_are_its_fields_one_after_the_other(command: Command) -> None:
     flat = [number for part in astuple(command) for number in (part if isinstance(part, tuple) else (part,))]
     assert numbers_of(command) == flat

@@ -15,7 +15,8 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
 
 from cycletime import Duration, InputError
-from cycletime.tasks.retime import BUILT_IN, own_time_limit, own_time_step, retime
+from cycletime.tasks.retime import BUILT_IN, own_time_step, retime
+from docs.retime_tables import own_time_limit
 
 OWN = {  # physics step, frame skip and episode, from Gymnasium's documentation
     "Ant-v5": ("10ms", 5, "50s"),
@@ -64,7 +65,7 @@ def test_own_time_steps_and_limits_are_read_from_the_environment(env_id: str) ->
     physics_dt, frame_skip, limit = OWN[env_id]
     step = own_time_step(env_id)
     assert (step.physics_dt, step.frame_skip) == (Duration(physics_dt), frame_skip)
-    assert own_time_limit(env_id) == Duration(limit)
+    assert own_time_limit(env_id, step) == Duration(limit)
 
 
 @pytest.mark.parametrize("env_id", IDS)

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from cycletime import Duration, InputError
-from cycletime.tasks.retime import BUILT_IN, compare_worlds
-from docs.retime_tables import terms_table, worlds_table
+from cycletime.tasks.retime import BUILT_IN
+from docs.retime_tables import compare_worlds, terms_table, worlds_table
 
 ROOT = Path(__file__).parents[3]
 PAGE, KEPT = ROOT / "docs" / "retime.md", ROOT / "results" / "retime-tables.txt"

@@ -107,13 +107,30 @@ def test_only_the_episode_in_progress_is_lost(tmp_path: Path, checkpoint_s: floa
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
 
 
-def test_an_episode_that_was_torn_on_the_disk_is_told_and_done_again(tmp_path: Path) -> None:
-    class Failing(ToyRobot):
-        def reset(self, **options: Any) -> Any:  # noqa: ANN401
-            if self.resets == 3:
-                raise RunError("No power.")
-            return super().reset(**options)
+class Failing(ToyRobot):
+    def reset(self, **options: Any) -> Any:  # noqa: ANN401
+        if self.resets == 3:
+            raise RunError("No power.")
+        return super().reset(**options)
 
+
+def test_an_episode_that_was_damaged_is_told_and_those_behind_it_are_learned_from(tmp_path: Path) -> None:
+    folder, ended = train(tmp_path, Failing())
+    assert isinstance(ended, RunError)
+    folder.checkpoints.remove()  # so that all that was learned is in the journal
+    path = folder.journal.path
+    content = bytearray(path.read_bytes())
+    content[content.index(b"EPISODE\n", content.index(b"EPISODE\n") + 8) + 100] ^= 1
+    path.write_bytes(content)
+    folder, ended = train(tmp_path, robot := ToyRobot(), told := Told())
+    assert ended == "finished"
+    assert robot.resets == 3, "the third is there, and the second is not played again"
+    assert told.begun == [24]
+    assert told.remarks[0] == f"{path} is damaged: 2 of 3 episodes are whole, lost are 2."
+    assert [entry.episode.number for entry in folder.journal.entries()] == [0, 2, 3, 4, 5]
+
+
+def test_an_episode_that_was_torn_on_the_disk_is_told_and_done_again(tmp_path: Path) -> None:
     folder, ended = train(tmp_path, Failing())
     assert isinstance(ended, RunError)
     path = folder.journal.path

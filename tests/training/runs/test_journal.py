@@ -139,6 +139,20 @@ def test_behind_a_changed_bit_reading_goes_on_and_what_is_lost_is_told(journal: 
     assert "8 of 9 episodes are whole, lost are 3 and " in str(journal.lost())
 
 
+def test_a_damaged_first_line_and_a_journal_without_a_whole_episode(journal: Journal) -> None:
+    assert journal.lost() is None, "there is none"
+    journal.append(an_entry(0))
+    content, head = journal.path.read_bytes(), len(journal._head())
+    for at in range(head):
+        journal.path.write_bytes(content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :])
+        assert [entry.episode.number for entry in journal.entries()] == [0], at
+    journal.path.write_bytes(content[:-1])
+    torn = len(content) - head - 1
+    assert journal.lost() == (
+        f"{journal.path} is damaged: 0 of 0 episodes are whole, {torn:,} bytes behind the last are no whole one."
+    )
+
+
 def test_a_length_that_cannot_be_is_not_read(journal: Journal) -> None:
     journal.append(an_entry(0))
     with journal.path.open("ab") as file:

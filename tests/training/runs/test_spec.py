@@ -18,9 +18,10 @@ from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent
 from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.duration import Duration
 from cycletime.errors import InputError
+from cycletime.tasks import CLOSED_FORMS
 from cycletime.training import spec as spec_module
 from cycletime.training.spec import AGENTS, EXPLORATIONS, EngineSpec, RunSpec
-from cycletime.training.worlds import TASKS, ClosedFormWorld, GymnasiumEnv
+from cycletime.training.worlds import ClosedFormWorld, GymnasiumEnv
 
 STEPPED = EngineSpec("stepped")
 
@@ -300,7 +301,8 @@ def specs(draw: st.DrawFn) -> RunSpec:
     env_dt = draw(st.none() | st.just(Duration(dt.exact_s / k)))
     world = draw(
         st.one_of(
-            st.sampled_from([ClosedFormWorld(name) for name in TASKS]), st.builds(GymnasiumEnv, names, st.just(env_dt))
+            st.sampled_from([ClosedFormWorld(name) for name in CLOSED_FORMS]),
+            st.builds(GymnasiumEnv, names, st.just(env_dt)),
         )
     )
     compiled = isinstance(world, ClosedFormWorld) and draw(st.booleans())

@@ -13,8 +13,8 @@ import pytest
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
+from cycletime.tasks import CLOSED_FORMS
 from cycletime.training.worlds import (
-    TASKS,
     ClosedFormWorld,
     GymnasiumEnv,
     World,
@@ -73,7 +73,7 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("registering_toys", None)
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", CLOSED_FORMS)
 def test_a_task_is_made_at_the_cycle_time_that_is_asked_for(name: str) -> None:
     world = ClosedFormWorld(name)
     env_dt, dt, steps = clock_after_one_step(world, "40ms")

@@ -43,7 +43,6 @@ SAC_SUGGESTED = f"floor-{SAC_FLOOR}-more-updates"
 """What the search of the others suggested: updates per second paid where cycles get longer, and cost where they get
 shorter. It does at longer cycles what 'updates' does, and at shorter ones nothing, so that it needs no run of its own.
 It was added before any run of the trial was looked at."""
-_WITHOUT_NUMBER = (laws.KEPT, laws.COUNT, laws.POWER, laws.SMOOTHING, laws.PROPORTIONAL, laws.GROWN)
 
 
 def _ppo_candidates() -> Iterator[Rule]:
@@ -83,11 +82,6 @@ SAC_POST_HOC = Rule(
 needs no run of its own, either, and no trial has judged it."""
 
 
-def count_parameters(rule: Rule) -> int:
-    """How many free numbers a candidate has."""
-    return len({law for law in rule.laws.values() if law not in _WITHOUT_NUMBER})
-
-
 Algorithm: TypeAlias = Literal["ppo", "sac"]
 Rules: TypeAlias = Mapping[str, str | Rule]
 PointKey: TypeAlias = tuple[str, ...]
@@ -108,9 +102,6 @@ class AlgorithmSpec:
     default: str
     """The one of them that would be replaced."""
     candidates: Mapping[str, Rule]
-    in_use: str | None = None
-    """The candidate that users had before the trial, under the name 'horizons'."""
-    suggested: str | None = None
     afterwards: Rule | None = None
     """What the trial suggested, and none has judged; the runs of search and trial must have its values."""
 
@@ -167,8 +158,6 @@ ALGORITHM_SPECS: Mapping[str, AlgorithmSpec] = {
         references=("baseline", "scaled"),
         default="scaled",  # which of tuned values is called 'tuned-scaled'
         candidates=SAC_CANDIDATES,
-        in_use="floor-6",
-        suggested=SAC_SUGGESTED,
         afterwards=SAC_POST_HOC,
     ),
 }

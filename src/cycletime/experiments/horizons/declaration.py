@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from cycletime.experiments.horizons import sac_arms
 from cycletime.experiments.horizons.candidates import ALGORITHM_SPECS, Algorithm
 from cycletime.experiments.horizons.page import missing_figures, write_page
-from cycletime.experiments.horizons.preregistration import chosen_candidates, write_preregistration
-from cycletime.experiments.horizons.ranking import RuleComparison
 from cycletime.experiments.horizons.results import (
     CURVE_BINS,
     EXPERIMENTS,
@@ -25,35 +23,15 @@ from cycletime.experiments.horizons.verdicts import ranking_text, verdicts_text
 from cycletime.experiments.investigation import Investigation
 
 
-@dataclass(frozen=True)
-class RankingTable:
-    """The ranking of rules, as text."""
-
-    comparison: RuleComparison
-
-    def as_text(self) -> str:
-        return ranking_text(self.comparison)
-
-    def as_json(self) -> None:
-        """There is none."""
-
-
-def _ranking_table(algorithm: Algorithm, stage: str, results: HorizonsResults) -> RankingTable:
+def _ranking(algorithm: Algorithm, stage: str, results: HorizonsResults) -> str:
     evidence = Evidence(results, algorithm)
-    return RankingTable(evidence.search if stage == "search" else evidence.trial.comparison)
+    return ranking_text(evidence.search if stage == "search" else evidence.trial.comparison)
 
 
 def _verdicts(algorithm: Algorithm, results: HorizonsResults) -> str:
     evidence = Evidence(results, algorithm)
     verdicts = verdicts_text(evidence.trial, evidence.predictions)
     return f"{ranking_text(evidence.trial.comparison)}\n{verdicts}\n"
-
-
-def _preregister(algorithm: Algorithm, results: HorizonsResults) -> list[str]:
-    assert results.folder is not None, "they were read from one"
-    comparison = Evidence(results, algorithm).search
-    chosen = [f"{name}: {why}" for name, why in chosen_candidates(comparison).items()]
-    return [*chosen, str(write_preregistration(comparison, results.folder))]
 
 
 def _save_figures(results: HorizonsResults, folder: Path, only: Sequence[str] = ()) -> list[Path]:
@@ -73,13 +51,15 @@ HORIZONS: Investigation[HorizonsResults] = Investigation(
     provenance=provenance,
     curve_bins=CURVE_BINS,
     read=read_horizons_results,
-    verdicts={spec.algorithm: partial(_verdicts, spec.algorithm) for spec in _SPECS},
+    verdicts={
+        **{spec.algorithm: partial(_verdicts, spec.algorithm) for spec in _SPECS},
+        sac_arms.NAME: lambda results: sac_arms.verdicts_text(results.outcome(sac_arms.NAME)) + "\n",
+    },
     tables={
-        f"{spec.prefix}{stage}": partial(_ranking_table, spec.algorithm, stage)
+        f"{spec.prefix}{stage}": partial(_ranking, spec.algorithm, stage)
         for stage in ("search", "trial")
         for spec in _SPECS
     },
-    preregistrations={spec.algorithm: partial(_preregister, spec.algorithm) for spec in _SPECS},
     save_figures=_save_figures,
     missing_figures=missing_figures,
     write_report=write_page,

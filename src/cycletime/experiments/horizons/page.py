@@ -19,6 +19,7 @@ from cycletime.agents import SACAgent
 from cycletime.bounded import read_bounded_text
 from cycletime.duration import Duration
 from cycletime.errors import InputError
+from cycletime.experiments.horizons import sac_arms
 from cycletime.experiments.horizons.ranking import MEASURES, START_KINDS, Interval, RuleComparison
 from cycletime.experiments.horizons.results import Evidence, HorizonsResults, all_evidence
 from cycletime.experiments.horizons.verdicts import JudgedTrial, decision_text, excluded_text
@@ -218,6 +219,7 @@ SAC_PARTS: Mapping[str, Callable[[Evidence], str]] = {
     "search-updates": lambda evidence: updates_table(evidence.search),
     "trial-updates": lambda evidence: updates_table(evidence.trial.comparison),
     "afterwards": post_hoc_table,
+    "arms": lambda evidence: sac_arms.verdicts_text(evidence.results.outcome(sac_arms.NAME)),
 }
 """The same of SAC, whose candidates change how many updates there are, and whose trial has suggested one more."""
 PARTS_BY_ALGORITHM = {"ppo": PARTS, "sac": SAC_PARTS}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from cycletime.experiments.horizons import sac_arms
 from cycletime.experiments.horizons.candidates import (
     ALGORITHM_SPECS,
     TASK_SETS,
@@ -83,11 +84,13 @@ EXPERIMENTS = {
     name: Experiment(name, _ABOUT[studies[0].stage], "docs/horizons.md", tuple(each.name for each in studies))
     for name in dict.fromkeys(each.experiment for each in STUDIES.values())
     for studies in [[each for each in STUDIES.values() if each.experiment == name]]
-}
+} | {sac_arms.NAME: sac_arms.EXPERIMENT}
 
 
 def stage_study(name: str, given: StudyInputs) -> StudySpec:
     """A study by name; one that compares rules follows from what tuning found, and the trial from the search."""
+    if name == sac_arms.NAME:
+        return given.size.of(sac_arms.preregistered_study(given.results))
     known = STUDIES[name]
     rules = _compared_rules(known.task_set, given.results)
     if known.is_tuning:
@@ -98,14 +101,17 @@ def stage_study(name: str, given: StudyInputs) -> StudySpec:
 
 def needed_studies(name: str) -> tuple[str, ...]:
     """The tuning that a study of rules follows from."""
-    known = STUDIES[name]
-    return () if known.is_tuning else (known.task_set.tuning_name(known.task),)
+    known = STUDIES.get(name)
+    return () if known is None or known.is_tuning else (known.task_set.tuning_name(known.task),)
 
 
 def provenance(study: StudySpec) -> dict[str, Any]:
     """The scale of a study, the command that packs it, and the score of doing nothing on its task."""
     (world,) = study.worlds
     assert isinstance(world, ClosedFormWorld), "packs have no others"
+    if study.name == sac_arms.NAME:
+        command = f"cycletime experiment run horizons {sac_arms.NAME}"
+        return {"scale": 1.0, "command": command, "nothing": do_nothing_return(world)}
     known = STUDIES[study.name]
     return {
         "scale": study.env_steps / known.task_set.tuning(known.task).env_steps,
@@ -140,10 +146,15 @@ class HorizonsResults(Results):
     def need(self, *names: str) -> None:
         for name in names:
             if name not in self.outcomes:
+                makes = (
+                    f"'{STUDIES[name].command}' makes what runs it"
+                    if name in STUDIES
+                    else f"'cycletime experiment run horizons {name}' runs it"
+                )
                 raise NotRunError(
                     name,
-                    remedy=f"{self.folder}/{name}.npz is not there: '{STUDIES[name].command}' makes what runs it, and "
-                    "'experiment collect horizons' keeps what comes of it.",
+                    remedy=f"{self.folder}/{name}.npz is not there: {makes}, and 'experiment collect horizons' keeps "
+                    "what comes of it.",
                 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from cycletime.experiments.investigation import Investigation
 from cycletime.experiments.judging import claims_as_json
@@ -23,16 +24,23 @@ from cycletime.experiments.paper.tables import PUBLISHED_TABLES
 from cycletime.studies.study_folder import StudyFolder
 
 
-def keep_behaviour_and_clips(folders: Mapping[str, StudyFolder], results: Path, clips: bool) -> list[Path]:
-    """Measure what learned policies do, and film median runs where that is asked for; the files."""
+def keep_behaviour(folders: Mapping[str, StudyFolder], results: Path) -> list[Path]:
+    """Measure what learned policies do; the file."""
     from cycletime.experiments.paper import behaviour
-    from cycletime.experiments.paper.clips import save_clips
 
-    kept, file = list[Path](), results / BEHAVIOUR_FILE
-    if measured := behaviour.measure_behaviour(folders):
+    file = results / BEHAVIOUR_FILE
+    measured = behaviour.measure_behaviour(folders)
+    if measured:
         save_behaviours({**(read_behaviours(file) if file.exists() else {}), **measured}, file)
-        kept.append(file)
-    return kept + (save_clips(folders, results / "clips") if clips else [])
+    return [file] if measured else []
+
+
+def _table_text(name: str, data: PaperResults) -> str:
+    return find_table(name, data).as_text()
+
+
+def _table_json(name: str, data: PaperResults) -> dict[str, Any]:
+    return find_table(name, data).as_json()
 
 
 PAPER: Investigation[PaperResults] = Investigation(
@@ -43,11 +51,12 @@ PAPER: Investigation[PaperResults] = Investigation(
     study=paper_study,
     needs=needed_studies,
     provenance=provenance,
-    collect_more=keep_behaviour_and_clips,
+    collect_more=keep_behaviour,
     read=read_paper_results,
     verdicts={claim.number: partial(claim_text, claim) for claim in CLAIMS},
     verdicts_as_json=partial(claims_as_json, CLAIMS),
-    tables={name: partial(find_table, name) for name in PUBLISHED_TABLES},
+    tables={name: partial(_table_text, name) for name in PUBLISHED_TABLES},
+    tables_as_json={name: partial(_table_json, name) for name in PUBLISHED_TABLES},
     save_figures=save_figures,
     missing_figures=missing_figures,
     write_report=write_report,

@@ -16,7 +16,6 @@ from cycletime.experiments.investigation import scale_label
 from cycletime.experiments.judging import Claim, JudgedClaim, Verdict, claims_as_json, judge
 from cycletime.experiments.outcome import NotRunError, Outcome, OutcomeCell
 from cycletime.experiments.paper.claims import CHANGES, CLAIMS
-from cycletime.experiments.paper.clips import CAPTIONS_FILE
 from cycletime.experiments.paper.data import (
     BASELINE_BATCH,
     DTS,
@@ -47,7 +46,7 @@ from cycletime.statistics import compare
 from cycletime.tasks.references import references
 from cycletime.training.atomic_files import disk_errors, write_whole
 from cycletime.training.make_specs import TUNABLE
-from cycletime.training.worlds import TASKS
+from cycletime.training.worlds import task_class
 
 _COLUMNS, _INDENT = 80, "    "
 
@@ -266,6 +265,7 @@ _COMPARED = (
     *("ppo-robot", "ppo-robot-2000"),
 )
 """Studies that compare rules from one set of values."""
+_CAPTIONS_FILE = "clips.json"
 _MAX_FILM_BYTES = 2**20
 _MAX_CAPTION_BYTES = 2**16
 
@@ -320,13 +320,13 @@ def _claims_html(judged: dict[str, JudgedClaim]) -> str:
 
 
 def _films(folder: Path) -> Iterator[Film]:
-    captions = folder / CAPTIONS_FILE
+    captions = folder / _CAPTIONS_FILE
     if not captions.is_file() or captions.stat().st_size > _MAX_CAPTION_BYTES:
         return
     for caption in json.loads(captions.read_bytes()):
         path = folder / str(caption["file"])
         if path.parent == folder and path.is_file() and path.stat().st_size <= _MAX_FILM_BYTES:
-            task, dt = TASKS[caption["task"]].title, dt_text(Duration(caption["dt"]))
+            task, dt = task_class(caption["task"]).title, dt_text(Duration(caption["dt"]))
             yield Film(
                 title=f"{caption['algorithm'].upper()} on {task} at {dt}, {caption['rule']}",
                 caption=f"The median of {caption['median_of']} runs, seed {caption['seed']}: scored "
@@ -337,7 +337,7 @@ def _films(folder: Path) -> Iterator[Film]:
 
 def _figures_html(data: PaperResults, figures: FigureData) -> str:
     missing = [f"{stem}: not run ({needs})" for stem, needs in missing_figures(data).items()]
-    html = "".join(map(figure_html, figures.figures))
+    html = "".join(map(figure_html, figures.figures[1:]))
     return html + (details(f"{len(missing)} figures that are not run", bullet_list(missing)) if missing else "")
 
 

@@ -1,7 +1,4 @@
-"""A page as one HTML file: its text, its data in compressed form, and the scripts and styles that show them.
-
-Parts of it also go into other pages, such as the docs' calculator.
-"""
+"""A page as one HTML file: its text, its data in compressed form, and the scripts and styles that show them."""
 
 from __future__ import annotations
 
@@ -33,6 +30,8 @@ def calculator_html(
     )
 
 
+_BLANK_IMAGE = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
+"""A film takes its room before it is shown."""
 PAGE_FILE = "report.html"
 SCRIPTS = ("uplot.min.js", "numbers.js", "rules.js", "libraries.js", "calculator.js", "plot.js", "chart.js", "page.js")
 """In the order in which they need each other."""
@@ -66,6 +65,7 @@ class Page:
     """In plain words: the first is the one to remember."""
     sections: tuple[Section, ...]
     data: FigureData = field(default_factory=FigureData)
+    """Its first figure stands beside the answer, on the first screen."""
     films: tuple[Film, ...] = ()
     """In the order of their places in the sections."""
 
@@ -75,7 +75,10 @@ def render(page: Page) -> str:
     first, *others = page.answer or ("There is nothing to tell yet.",)
     links = "".join(f'<a href="#{each.anchor}">{escape(each.anchor.capitalize())}</a>' for each in page.sections)
     sections = "".join(map(_section, page.sections))
-    blocks = [_data_block("main", _compressed({**page.data.as_json(), "rules": calculator_data()}))]
+    data = page.data.as_json()
+    lead_figure = figure_html(page.data.figures[0]) if page.data.figures else ""
+    blocks = [_data_block("lead", _script_json(page.data.lead(data)))] if lead_figure else []
+    blocks += [_data_block("main", _compressed({**data, "rules": calculator_data()}))]
     blocks += [_data_block(f"seeds-{pack}", _compressed(page.data.seeds(pack))) for pack in page.data.packs]
     blocks += [_data_block(f"film-{index}", b64encode(film.content).decode()) for index, film in enumerate(page.films)]
     return f"""<!doctype html>
@@ -95,8 +98,9 @@ def render(page: Page) -> str:
 <button type="button" id="theme">Dark</button></nav>
 <main>
 <header id="answer"><p class="about">{escape(page.about)}</p><h1>{escape(page.title)}</h1>
-<p class="lead">{escape(first)}</p>{paragraphs(others)}<noscript><p class="notice">Figures and the calculator need
-JavaScript, which is switched off here; words and tables are complete without it.</p></noscript></header>
+<p class="lead">{escape(first)}</p>{lead_figure}{paragraphs(others)}
+<noscript><p class="notice">Figures and the calculator need JavaScript,
+which is switched off here; words and tables are complete without it.</p></noscript></header>
 {sections}
 </main>
 <footer><p>Made by cycletime {__version__}. This page is one file: it loads nothing, and sends nothing.</p></footer>
@@ -124,7 +128,8 @@ def figure_html(figure: FigureSpec) -> str:
 
 def films_html(films: Sequence[Film]) -> str:
     figures = "".join(
-        f'<figure class="film"><img alt="{escape(film.title)}" data-film="{index}" width="250" height="250">'
+        f'<figure class="film"><img alt="{escape(film.title)}" src="{_BLANK_IMAGE}" data-film="{index}" width="250" '
+        'height="250">'
         f"<figcaption><strong>{escape(film.title)}</strong><br>{escape(film.caption)}</figcaption></figure>"
         for index, film in enumerate(films)
     )
@@ -143,33 +148,11 @@ def _compressed(data: object) -> str:
     return b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
+def _script_json(data: object) -> str:
+    """JSON that cannot end the script that it stands in."""
+    return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+
+
 def _data_block(name: str, content: str) -> str:
     """Data that the browser keeps as text until a script asks for it."""
     return f'<script type="text/plain" id="data-{name}">{content}</script>\n'
-
-
-_EMBEDDED_SCRIPTS = [name for name in SCRIPTS if name != "page.js"]
-_EMBEDDED_STYLES = [name for name in STYLES if name != "page.css"]
-_START_SCRIPT = """
-document.documentElement.dataset.theme = "light"; // as the page around it
-{
-  const data = %s, charts = [];
-  for (const place of document.querySelectorAll("[data-figure]")) {
-    charts.push(new cycletime.Chart(place, data.figures[place.dataset.figure], data, async () => ({})));
-  }
-  document.addEventListener("cycletime:carried", ({ detail }) => {
-    for (const chart of charts) { chart.state.mark = detail; chart.draw(); }
-  });
-  for (const place of document.querySelectorAll(".calculator")) cycletime.calculator(place, data.rules);
-}
-"""
-
-
-def embedded_html(data: FigureData) -> str:
-    """The scripts and data for figures of points and calculators that stand in another page."""
-    data_json = json.dumps({**data.as_json(), "rules": calculator_data()}, separators=(",", ":"), allow_nan=False)
-    begin = _START_SCRIPT % data_json.replace("</", "<\\/")
-    return (
-        f"<style>{''.join(map(asset, _EMBEDDED_STYLES))}</style><script>"
-        f"{''.join(map(asset, _EMBEDDED_SCRIPTS))}{begin}</script>"
-    )

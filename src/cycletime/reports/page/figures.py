@@ -6,7 +6,7 @@ Numbers are computed here, by `cycletime.statistics`; the page draws them and co
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,6 +62,17 @@ class FigureData:
             "figures": {figure.name: _figure_as_json(figure) for figure in self.figures},
             "cells": {name: _cell_as_json(cell) for name, cell in self.cells.items()},
             "curves": {name: _curves_as_json(self.cells[name]) for name in sorted(drawn)},
+        }
+
+    def lead(self, every: Mapping[str, Any]) -> dict[str, Any]:
+        """The part of `as_json` that the first figure needs, so that it is drawn before all is unpacked."""
+        first = self.figures[0]
+        return {
+            "figures": {first.name: every["figures"][first.name]},
+            "cells": {name: every["cells"][name] for name in first.cells},
+            "curves": {name: every["curves"][name] for name in first.cells if name in every["curves"]}
+            if first.kind == "curves"
+            else {},
         }
 
     def seeds(self, pack: str) -> dict[str, Any]:

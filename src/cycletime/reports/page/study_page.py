@@ -54,7 +54,7 @@ def _answer(report: Report) -> Iterable[str]:
 
 
 def _figures(report: Report, data: FigureData) -> str:
-    html = "".join(map(figure_html, data.figures))
+    html = "".join(map(figure_html, data.figures[1:]))
     if data.figures and len(report.drawn()) < len(report.summaries):
         html += f"<p>{FEW_DRAWN}</p>"
     return html
@@ -80,8 +80,6 @@ def _tables(report: Report) -> str:
     parts = []
     for table, sections in report.tables():
         parts += [html_table(table), *(_sentences(heading, sentences) for heading, sentences in sections)]
-    if report.saving_sentences:
-        parts += ["<h3>What a rule saves</h3>", bullet_list(report.saving_sentences)]
     return "".join(parts)
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.robots.ur.types import Command, Joints, MoveJ, ServoJ, SpeedJ, StopJ
+from cycletime.robots.ur.types import Command, Joints, MoveJ, SpeedJ, StopJ
 from cycletime.ur5 import ArmModel, servo
 
 Vector: TypeAlias = NDArray[np.float64]
@@ -105,8 +105,6 @@ def _next_targets(model: ArmModel, arm: Arm) -> tuple[Vector, Vector, RunningLin
     match arm.program.command:
         case SpeedJ():
             return _speedj(model, arm, arm.program, arm.program.command)
-        case ServoJ():
-            return _servoj(model, arm, arm.program, arm.program.command)
         case MoveJ():
             return _movej(model, arm, arm.program, arm.program.command)
         case StopJ(deceleration):
@@ -123,16 +121,6 @@ def _speedj(
         ended = program.periods + 1 >= _periods(model, command.time_s)
     else:
         ended = bool(np.array_equal(target_qd, wanted))
-    return arm.target_q + model.period_s * target_qd, target_qd, None if ended else _one_period_more(program)
-
-
-def _servoj(
-    model: ArmModel, arm: Arm, program: RunningLine, command: ServoJ
-) -> tuple[Vector, Vector, RunningLine | None]:
-    away = np.array(command.q, np.float64) - arm.target_q
-    wanted = _within_limit(model, away / max(command.lookahead_s, model.period_s))
-    target_qd = accelerate_towards(arm.target_qd, wanted, model.servoj_acceleration * model.period_s)
-    ended = program.periods + 1 >= _periods(model, command.time_s)
     return arm.target_q + model.period_s * target_qd, target_qd, None if ended else _one_period_more(program)
 
 

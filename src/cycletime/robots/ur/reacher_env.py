@@ -63,22 +63,11 @@ def make_ur_reacher(
     link: Callable[[], RobotLink] | None = None,
     dt: DurationLike | None = None,
     env_dt: DurationLike = "10ms",
-    *,
-    reset_time: DurationLike | None = None,
-    action_history: DurationLike | None = None,
-    stale_first_obs: bool = False,
-    where: Provenance = "simulated robot",
+    **options: Any,  # noqa: ANN401 - those of `URReacher2Env`
 ) -> CycleTime:
-    """UR-Reacher-2 at a cycle time.
+    """UR-Reacher-2 at a cycle time, a whole multiple of the environment's step, which it is where none is given.
 
-    Args:
-        link: What makes the link to the arm: a function, since Gymnasium copies what environments are made with.
-        dt: The cycle time, a whole multiple of the environment's step, which it is where none is given.
-        env_dt: As of `URReacher2Env`, and so are the others.
-        reset_time: The least that a reset takes.
-        action_history: How far back the observed actions go.
-        stale_first_obs: Show an episode first what the last one saw last.
-        where: Where results come from.
+    Gymnasium copies what environments are made with, so `link` is a function that makes the link to the arm.
     """
     if not callable(link):
         raise InputError(
@@ -86,15 +75,7 @@ def make_ur_reacher(
             "controller, or use cycletime robot run."
         )
     cycle_steps(dt or env_dt, env_dt)  # before anything is connected
-    env = URReacher2Env(
-        link(),
-        env_dt,
-        reset_time=reset_time,
-        action_history=action_history,
-        stale_first_obs=stale_first_obs,
-        where=where,
-    )
-    return CycleTime(env, dt or env_dt)
+    return CycleTime(URReacher2Env(link(), env_dt, **options), dt or env_dt)
 
 
 class URReacher2Env(gymnasium.Env[Observation, Action]):
@@ -116,7 +97,6 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         *,
         reset_time: DurationLike | None = None,
         action_history: DurationLike | None = None,
-        stale_first_obs: bool = False,
         where: Provenance = "simulated robot",
     ) -> None:
         """Connect.
@@ -127,13 +107,11 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
             reset_time: The least that a reset takes; the authors' took 3.5 s, here it ends when the arm stands.
             action_history: How far back the observed actions go, one for each step, oldest first. By default one step,
                 as the authors' agents see; a command shows after 24 ms, so that at short cycles more are on their way.
-            stale_first_obs: Show an episode first what the last one saw last, as the authors' environment does.
             where: Where results come from: nothing else tells a real controller from a simulated one.
         """
         self._env_dt = Duration(env_dt)
         self._limit_steps = cycle_steps(ur5.TIME_LIMIT, self._env_dt)
         self._reset_s = 0.0 if reset_time is None else float(Duration(reset_time))
-        self._stale_first_obs = stale_first_obs
         self.where: Provenance = where
         self._history_steps = 1
         if action_history is not None:
@@ -143,7 +121,6 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         limits = np.array(ur5.OBSERVATION_LIMITS + (1.0, 1.0) * (self._history_steps - 1), np.float32)
         self.observation_space = gymnasium.spaces.Box(-limits, limits, dtype=np.float32)
         self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32)
-        self._seen: Observation = np.zeros(len(limits), np.float32)
         self._env_steps: int | None = None
         self._command: Command | None = None
         self._link = link
@@ -188,10 +165,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         self._state = self._receive()
         self._ticker, self._env_steps, self._new_packages = Ticker(self._env_dt, self._clock), 0, 1
         self._before = self._state
-        fresh = self._observe(self._away())
-        first = self._seen if self._stale_first_obs else fresh
-        self._seen = fresh
-        return first, self._info(missed_steps=0)
+        return self._observe(self._away()), self._info(missed_steps=0)
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Command the speeds until the step's time is over."""
@@ -215,13 +189,13 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         paid_steps = min(env_steps, self._limit_steps - self._env_steps)  # for 4 s, also where the last step was late
         self._env_steps += env_steps
         away = self._away()
-        self._seen = self._observe(away)
+        seen = self._observe(away)
         paid = 0.0 if unseen else paid_steps * float(ur5.reward(away, self._env_dt))
         truncated = self._is_stopped() or unseen or self._env_steps >= self._limit_steps
         if truncated:
             self._let_stand()
         info = self._info(env_steps - 1)
-        return self._seen, paid, False, truncated, info | ({"safety_mode": UNSEEN} if unseen else {})
+        return seen, paid, False, truncated, info | ({"safety_mode": UNSEEN} if unseen else {})
 
     def close(self) -> None:
         """End the connection; a link that drives the arm stops it then."""

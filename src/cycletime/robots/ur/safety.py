@@ -33,7 +33,6 @@ from cycletime.robots.ur.types import (
     MoveJ,
     RobotMode,
     SafetyMode,
-    ServoJ,
     SpeedJ,
     StopJ,
     joints_of,
@@ -104,8 +103,6 @@ _PATH_POINTS = 33
 """At which the straight line of a move is looked at."""
 _RETURN_SPEED = 0.1
 """rad/s of the leading joint, on the way back into the box."""
-_SHORTEST_LOOKAHEAD_S = 0.03
-"""That a controller takes for following angles."""
 
 
 class Override(IntEnum):
@@ -150,8 +147,6 @@ class Supervisor:
         match command:
             case SpeedJ():
                 return self._rule_speed(q, qd, command, inside)
-            case ServoJ():
-                return self._rule_servo(q, qd, command, inside)
             case MoveJ():
                 return self._rule_move(q, command, inside)
             case StopJ():
@@ -182,18 +177,6 @@ class Supervisor:
         if override in (Override.JOINT_BOUND, Override.BOX):
             acceleration = max(acceleration, self.limits.stop)
         return Ruling(replace(command, qd=tuple(speeds.tolist()), acceleration=acceleration), override)
-
-    def _rule_servo(self, q: Vector, qd: Vector, command: ServoJ, inside: bool) -> Ruling:
-        """Angles to follow are a speed of (angles - q) / look-ahead, and ruled on as such."""
-        lookahead_s = max(command.lookahead_s, _SHORTEST_LOOKAHEAD_S)
-        speeds = (np.array(command.q) - q) / lookahead_s
-        ruling = self._rule_speed(q, qd, SpeedJ(tuple(speeds.tolist()), self.limits.acceleration), inside)
-        if ruling.override is Override.NONE:
-            return Ruling(command)
-        if not isinstance(ruling.command, SpeedJ):
-            return ruling
-        nearer = q + lookahead_s * np.array(ruling.command.qd)
-        return Ruling(replace(command, q=tuple(nearer.tolist()), lookahead_s=lookahead_s), ruling.override)
 
     def _rule_move(self, q: Vector, command: MoveJ, inside: bool) -> Ruling:
         goal, limits = np.array(command.q), self.limits

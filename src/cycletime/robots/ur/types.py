@@ -147,20 +147,6 @@ class SpeedJ:
 
 
 @dataclass(frozen=True, slots=True)
-class ServoJ:
-    """Follow these angles."""
-
-    q: Joints
-    """rad."""
-    time_s: float = 0.008
-    """After which the line ends."""
-    lookahead_s: float = 0.1
-    """Smooths the path, 0.03 to 0.2."""
-    gain: float = 300.0
-    """How closely the angles are followed, 100 to 2000."""
-
-
-@dataclass(frozen=True, slots=True)
 class MoveJ:
     """Move to these angles on a straight line of joint space, and stand there."""
 
@@ -172,8 +158,6 @@ class MoveJ:
     """Of the leading joint, rad/s."""
     time_s: float = 0.0
     """Where it is positive, the whole move takes this long, whatever speed and acceleration say."""
-    blend_m: float = 0.0
-    """Radius of the corner to a next move; a line by itself has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,19 +168,15 @@ class StopJ:
     """Of the fastest joint, rad/s^2."""
 
 
-Command: TypeAlias = SpeedJ | ServoJ | MoveJ | StopJ
+Command: TypeAlias = SpeedJ | MoveJ | StopJ
 """The commands of an arm; each is one script line, which replaces the running one."""
 
 
 def joints_of(command: Command) -> Joints:
     """The speeds or angles that a command gives the joints; none for a stop."""
-    match command:
-        case SpeedJ():
-            return command.qd
-        case StopJ():
-            return ()
-        case _:
-            return command.q
+    if isinstance(command, StopJ):
+        return ()
+    return command.qd if isinstance(command, SpeedJ) else command.q
 
 
 def numbers_of(command: Command) -> list[float]:
@@ -205,8 +185,8 @@ def numbers_of(command: Command) -> list[float]:
     return [*joints_of(command), *(getattr(command, name) for name in names)]
 
 
-_COMMANDS: tuple[type[Command], ...] = (SpeedJ, MoveJ, StopJ, ServoJ)
-COMMAND_NUMBERS = JOINTS + 4
+_COMMANDS: tuple[type[Command], ...] = (SpeedJ, MoveJ, StopJ)
+COMMAND_NUMBERS = JOINTS + 3
 """The most numbers that a command has: those of `MoveJ`."""
 
 

@@ -23,7 +23,6 @@ from cycletime.robots.ur.types import (
     RobotMode,
     RuntimeState,
     SafetyMode,
-    ServoJ,
     SpeedJ,
     StopJ,
 )
@@ -44,7 +43,7 @@ STATE = ArmState(
 
 @pytest.mark.parametrize(
     "command",
-    [None, SpeedJ(SIX, 2.0, 0.016), ServoJ(SIX, 0.01, 0.05, 400.0), MoveJ(SIX, 1.0, 2.0, 3.0, 4.0), StopJ(3.5)],
+    [None, SpeedJ(SIX, 2.0, 0.016), MoveJ(SIX, 1.0, 2.0, 3.0), StopJ(3.5)],
 )
 def test_orders_of_every_kind(command: Command | None) -> None:
     order = Order(7, 1.5, 2.5, command)

@@ -3,14 +3,12 @@ import math
 import pytest
 
 from cycletime.robots.ur.simulator.safety import refusal_reason
-from cycletime.robots.ur.types import Command, MoveJ, ServoJ, SpeedJ, StopJ
+from cycletime.robots.ur.types import Command, MoveJ, SpeedJ, StopJ
 
 Q = (0.0,) * 6
 
 
-@pytest.mark.parametrize(
-    "command", [SpeedJ(Q), SpeedJ(Q, 40.0, 0.008), MoveJ(Q), MoveJ(Q, time_s=2.0), StopJ(), ServoJ(Q)]
-)
+@pytest.mark.parametrize("command", [SpeedJ(Q), SpeedJ(Q, 40.0, 0.008), MoveJ(Q), MoveJ(Q, time_s=2.0), StopJ()])
 def test_what_makes_sense_is_taken(command: Command) -> None:
     assert refusal_reason(command) is None
 
@@ -26,9 +24,6 @@ def test_what_makes_sense_is_taken(command: Command) -> None:
         (MoveJ(Q, 0.0), "movej needs an acceleration and a speed above 0"),
         (MoveJ(Q, 1.0, 0.0), "movej needs"),
         (StopJ(-1.0), "stopj needs a deceleration above 0"),
-        (ServoJ(Q, 0.0), "servoj needs a time above 0"),
-        (ServoJ(Q, 0.008, 0.01), "a lookahead of 0.03 to 0.2 s"),
-        (ServoJ(Q, 0.008, 0.1, 50.0), "a gain of 100 to 2000"),
     ],
 )
 def test_what_makes_none_is_refused(command: Command, why: str) -> None:

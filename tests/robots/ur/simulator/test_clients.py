@@ -3,14 +3,10 @@
 Run by './check robot'. ur_rtde knows only the standard ports, so each controller has a loopback address of its own.
 """
 
-import json
 import os
-import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import count
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +16,6 @@ from cycletime.robots.ur.simulator.launch import SimulatedController, simulated_
 from cycletime.robots.ur.simulator.profile import ProfileName, SimulatorSettings
 from cycletime.robots.ur.simulator.server import Ports
 from cycletime.ur5 import UR5, UR5E
-from tests.processes import started
 
 pytestmark = pytest.mark.robot
 STANDARD = Ports(30004, 30003, 29999, 30020)
@@ -48,15 +43,6 @@ def wait_for(what: Callable[[], bool]) -> None:
         time.sleep(0.002)
 
 
-def state(controller: SimulatedController) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(controller.fault("state"))
-    return told
-
-
-def shoulder_speed(controller: SimulatedController) -> float:
-    return float(state(controller)["qd"][1])
-
-
 def test_ur_rtde_receives_the_state(controller: SimulatedController, profile: ProfileName) -> None:
     from rtde_receive import RTDEReceiveInterface
 
@@ -71,96 +57,43 @@ def test_ur_rtde_receives_the_state(controller: SimulatedController, profile: Pr
     receiver.disconnect()
 
 
-def test_ur_rtde_controls_the_arm(controller: SimulatedController) -> None:
-    from rtde_control import RTDEControlInterface
+def test_ur_rtde_moves_the_arm_by_script_lines(controller: SimulatedController, profile: ProfileName) -> None:
     from rtde_receive import RTDEReceiveInterface
+    from script_client import ScriptClient
 
-    receiver, control = RTDEReceiveInterface(controller.address), RTDEControlInterface(controller.address)
-    assert control.isProgramRunning()
-    assert control.speedJ(SPEED, 2.0)
+    receiver = RTDEReceiveInterface(controller.address)
+    lines = ScriptClient(controller.address, *((3, 15) if profile == "cb3" else (5, 12)))
+    lines.connect()
+    assert lines.sendScriptCommand(f"speedj({SPEED}, 2.0, 1000)\n")
     wait_for(lambda: abs(receiver.getActualQd()[1] - 0.3) < 1e-3)
-    assert control.speedStop(10.0)
-    wait_for(control.isSteady)
+    assert receiver.getRuntimeState() == 2
+    assert lines.sendScriptCommand("stopj(10)\n")
+    wait_for(lambda: max(map(abs, receiver.getActualQd())) < 1e-3)
     goal = [1.5, -2.3, 1.4, -0.7, 1.6, 1.0]
-    assert control.moveJ(goal, 1.05, 1.4)
-    wait_for(control.isSteady)
-    assert receiver.getActualQ() == pytest.approx(goal, abs=1e-3)
-    goal[2] += 0.05
-    assert control.servoJ(goal, 0.0, 0.0, 0.008, 0.1, 300)
-    wait_for(lambda: abs(receiver.getActualQ()[2] - goal[2]) < 1e-3)
-    assert control.servoStop(10.0)
-    control.moveJ([1.4, *goal[1:]], 1.05, 1.4, True)
-    wait_for(lambda: abs(receiver.getActualQd()[0]) > 0.05)
-    control.stopJ(2.0)
-    wait_for(control.isSteady)
-    assert receiver.getActualQ()[0] > 1.4
-    control.stopScript()
-    wait_for(lambda: not control.isProgramRunning())
-    control.disconnect()
+    assert lines.sendScriptCommand(f"movej({goal}, a=1.4, v=1.05)\n")
+    wait_for(lambda: receiver.getActualQ() == pytest.approx(goal, abs=1e-3))
+    wait_for(lambda: receiver.getRuntimeState() == 1)
+    lines.disconnect()
     receiver.disconnect()
 
 
-def test_ur_rtde_trips_and_recovers_a_protective_stop(profile: ProfileName) -> None:
+def test_ur_rtde_sees_and_releases_a_protective_stop(profile: ProfileName) -> None:
     from dashboard_client import DashboardClient
-    from rtde_control import RTDEControlInterface
     from rtde_receive import RTDEReceiveInterface
 
     # Ten times faster than real time, since a stop is locked for 5 s.
     with simulated_controller(profile, 10.0, address=next(ADDRESSES), ports=STANDARD) as controller:
-        receiver, control = RTDEReceiveInterface(controller.address), RTDEControlInterface(controller.address)
-        dashboard = DashboardClient(controller.address)
+        receiver, dashboard = RTDEReceiveInterface(controller.address), DashboardClient(controller.address)
         dashboard.connect()
-        assert control.speedJ(SPEED, 2.0)
-        wait_for(lambda: receiver.getActualQd()[1] > 0.2)
-        control.triggerProtectiveStop()
+        controller.fault("protective stop")
         wait_for(receiver.isProtectiveStopped)
-        wait_for(lambda: abs(shoulder_speed(controller)) < 0.01)
-        assert not control.isProgramRunning()
-        assert not control.speedJ(SPEED, 2.0)
         assert "PROTECTIVE_STOP" in dashboard.safetymode()
         stopped_s = receiver.getTimestamp()
         wait_for(lambda: receiver.getTimestamp() > stopped_s + 5.0)
         dashboard.unlockProtectiveStop()
         wait_for(lambda: not receiver.isProtectiveStopped())
-        assert control.reuploadScript()
-        wait_for(control.isProgramRunning)
-        assert control.speedJ(SPEED, 2.0)
-        wait_for(lambda: receiver.getActualQd()[1] > 0.2)
-        control.speedStop()
-        control.disconnect()
         dashboard.disconnect()
         receiver.disconnect()
-
-
-@pytest.mark.parametrize("watchdog", [True, False])
-def test_a_killed_client_of_ur_rtde_stops_the_arm_only_with_its_watchdog(
-    controller: SimulatedController, watchdog: bool
-) -> None:
-    moves = f"""
-import time
-from rtde_control import RTDEControlInterface
-control = RTDEControlInterface({controller.address!r})
-if {watchdog}:
-    assert control.setWatchdog(10.0)
-for beat in range(100_000):
-    control.speedJ({SPEED}, 2.0)
-    if beat == 50:
-        print("moves", flush=True)
-    time.sleep(0.005)
-"""
-    with started([sys.executable, "-c", moves]) as client:
-        assert client.stdout is not None
-        assert any(line == "moves\n" for line in client.stdout)
-        assert shoulder_speed(controller) > 0.2
-        client.send_signal(signal.SIGKILL)
-        client.wait()
-        killed_s = state(controller)["time_s"]
-        if watchdog:
-            wait_for(lambda: abs(shoulder_speed(controller)) < 0.01)
-            assert state(controller)["runtime_state"] == 1
-        else:
-            wait_for(lambda: state(controller)["time_s"] > killed_s + 1.0)
-            assert shoulder_speed(controller) > 0.2
 
 
 def test_universal_robots_own_client_does_its_handshake_and_recipes(profile: ProfileName) -> None:

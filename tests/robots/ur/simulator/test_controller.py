@@ -7,7 +7,6 @@ from cycletime.robots.ur.simulator.controller import Controller
 from cycletime.robots.ur.simulator.profile import PROFILES, SimulatorSettings, TripLimits
 from cycletime.robots.ur.types import RobotMode, RuntimeState, SafetyMode, SpeedJ
 from cycletime.robots.ur.wire.dashboard import UNLOCK_REFUSED, UNLOCKED
-from cycletime.robots.ur.wire.script import Program
 
 FAST = "speedj([0, 0.5, 0, 0, 0, 0], 2.0, 0.4)"
 UNLOCK_TICKS = 625
@@ -41,7 +40,7 @@ def test_a_line_works_after_its_latency(latency_ticks: int) -> None:
 def test_a_line_ends_after_its_time_and_the_arm_brakes() -> None:
     controller = Controller()
     controller.run_line(FAST)
-    assert controller.runs_program
+    assert controller.runs_line
     advanced(controller, 2 + 50)
     assert controller.state.target_qd[1] == pytest.approx(0.5)
     advanced(controller, 20)
@@ -60,21 +59,18 @@ def test_the_next_line_replaces_the_one_that_runs() -> None:
 
 @pytest.mark.parametrize(
     ("line", "why"),
-    [("popup(1)", "not simulated"), ("x = 1", "no call"), ("speedj([1], 1)", "6 joint values")],
+    [
+        ("popup(1)", "not simulated"),
+        ("def mine():", "no call"),
+        ("x = 1", "no call"),
+        ("speedj([1], 1)", "6 joint values"),
+    ],
 )
 def test_a_line_that_is_not_understood_is_logged_and_moves_nothing(line: str, why: str) -> None:
     controller = Controller()
     controller.run_line(line)
     assert why in said(controller)
-    assert not controller.runs_program
-
-
-def test_only_the_programs_that_are_known_are_run() -> None:
-    controller = Controller()
-    controller.run_program(Program("def", "mine", "def mine():\nend"))
-    assert "'mine' is not simulated" in said(controller)
-    controller.run_program(Program("def", "rtde_control", "def rtde_control():\nend"))
-    assert not controller.runs_program
+    assert not controller.runs_line
 
 
 @pytest.mark.parametrize(
@@ -94,7 +90,7 @@ def test_the_safety_system_stops_what_goes_too_far(limits: TripLimits, line: str
         if controller.safety.safety_mode is SafetyMode.PROTECTIVE_STOP:
             break
     assert why in said(controller)
-    assert not controller.runs_program
+    assert not controller.runs_line
     advanced(controller, 60)
     assert speed(controller) < 0.01
 
@@ -155,10 +151,10 @@ def test_out_of_remote_control_an_e_series_takes_no_scripts_and_a_cb3_does() -> 
         controller = Controller(SimulatorSettings(profile=profile))
         controller.in_remote_control = False
         controller.run_line(FAST)
-        assert controller.runs_program is runs
-        controller.end_program()
+        assert controller.runs_line is runs
+        controller.end_line()
         controller.run_command(SpeedJ((1.0,) * 6))
-        assert controller.runs_program is runs, "nor in lock-step"
+        assert controller.runs_line is runs, "nor in lock-step"
 
 
 def test_of_many_lines_that_are_refused_only_the_first_is_told_of() -> None:

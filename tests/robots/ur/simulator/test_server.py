@@ -17,7 +17,7 @@ from cycletime.robots.ur.wire.rtde import LOCKSTEP_INPUTS, Frame, FrameParser, F
 FREE = Ports(0, 0, 0, 0)
 NAMES = ("timestamp", "actual_q", "target_qd")
 IN, OUT = (
-    Recipe(1, LOCKSTEP_INPUTS, ("INT32", *["DOUBLE"] * 10, "INT32")),
+    Recipe(1, LOCKSTEP_INPUTS, ("INT32", *["DOUBLE"] * 9, "INT32")),
     Recipe(1, NAMES, ("DOUBLE", "VECTOR6D", "VECTOR6D")),
 )
 

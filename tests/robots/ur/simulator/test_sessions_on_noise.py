@@ -14,7 +14,7 @@ from cycletime.robots.ur.wire.rtde import LOCKSTEP_INPUTS, FrameType, encode_fra
 NUMBERS = st.sampled_from(["0", "1", "-1", "1e400", "nan", "inf", "1e-300", "6.3", "x"])
 LINES = st.builds(
     lambda name, numbers, rest: f"{name}([{','.join(numbers)}],{','.join(rest)})\n".encode(),
-    st.sampled_from(["speedj", "movej", "servoj", "stopj"]),
+    st.sampled_from(["speedj", "movej", "stopj"]),
     st.lists(NUMBERS, min_size=6, max_size=6),
     st.lists(NUMBERS, max_size=4),
 )

@@ -28,11 +28,21 @@
       this.boxes = figure.panels.map((panel) => this.panelBox(panel));
       this.panels.append(...this.boxes.map(({ outer }) => outer));
       this.element.insertBefore(this.numbers(), this.element.querySelector("details"));
-      this.draw();
+      this.reserve();
       let width = this.panels.clientWidth;
       new ResizeObserver(() => {
-        if (this.panels.clientWidth !== width) { width = this.panels.clientWidth; this.draw(); }
+        if (this.panels.clientWidth !== width) { width = this.panels.clientWidth; this.reserve(); this.redraw(); }
       }).observe(this.panels);
+    }
+
+    /** Give each panel the height that it has once it is drawn. */
+    reserve() {
+      for (const { box } of this.boxes) box.style.height = `${app.plotHeight(box)}px`;
+    }
+
+    /** Draw again what was drawn. */
+    redraw() {
+      if (this.element.dataset.drawn) this.draw();
     }
 
     controls() {

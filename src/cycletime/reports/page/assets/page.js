@@ -15,10 +15,11 @@
     return packs.get(pack);
   };
 
-  function drawChart(element, data) {
-    if (charts.has(element)) return;
-    charts.set(element, new app.Chart(element, data.figures[element.dataset.figure], data, packOf));
-  }
+  const addChart = (element, data) => {
+    const chart = new app.Chart(element, data.figures[element.dataset.figure], data, packOf);
+    charts.set(element, chart);
+    return chart;
+  };
 
   function showFilm(image) {
     image.src = `data:image/gif;base64,${document.getElementById(`data-film-${image.dataset.film}`).textContent}`;
@@ -41,7 +42,7 @@
     const isDark = () => (document.documentElement.dataset.theme ?? (prefers.matches ? "dark" : "light")) === "dark";
     const redraw = () => {
       button.textContent = isDark() ? "Light" : "Dark";
-      charts.forEach((chart) => chart.draw());
+      charts.forEach((chart) => chart.redraw());
     };
     button.addEventListener("click", () => { document.documentElement.dataset.theme = isDark() ? "light" : "dark"; redraw(); });
     prefers.addEventListener("change", redraw);
@@ -54,20 +55,24 @@
       box.append(app.copyButton(() => box.querySelector("code").textContent, "Copy the command"));
     }
     whenNear(document.querySelectorAll("[data-film]"), showFilm);
-    const data = await unpack("main"), figures = [...document.querySelectorAll("[data-figure]")];
+    const [lead, ...others] = document.querySelectorAll("[data-figure]");
+    if (lead) addChart(lead, JSON.parse(document.getElementById("data-lead").textContent)).draw();
+    const data = await unpack("main");
     for (const place of document.querySelectorAll(".calculator")) app.calculator(place, data.rules);
-    whenNear(figures, (element) => drawChart(element, data));
+    // All figures take their room at once, so that links land where they should, and are drawn as they come near.
+    others.forEach((element) => addChart(element, data));
+    if (location.hash) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView({ behavior: "instant" });
+    whenNear(others, (element) => charts.get(element).draw());
     document.addEventListener("cycletime:carried", ({ detail }) => {
       charts.forEach((chart, element) => {
         if (!element.hasAttribute("data-marks")) return;
         chart.state.mark = detail;
-        chart.draw();
+        chart.redraw();
       });
     });
     // On paper all figures are there, in the colours of paper.
     addEventListener("beforeprint", () => {
       document.documentElement.dataset.theme = "light";
-      figures.forEach((element) => drawChart(element, data));
       charts.forEach((chart) => chart.draw());
       document.querySelectorAll("[data-film]").forEach(showFilm);
     });

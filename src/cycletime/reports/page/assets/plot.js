@@ -121,6 +121,8 @@
     .map((line) => ({ line, ...numbersOf(line, figure, data, state), isHidden: state.hidden.has(line.name) }))
     .filter((each) => each.middle);
 
+  app.plotHeight = (box) => Math.round(Math.max(230, Math.min(340, box.clientWidth * 0.72)));
+
   /** Draw a panel into a box. `seeds` has single curves, where they are shown; `limits` the vertical range. */
   app.plot = (box, panel, figure, data, state, seeds, limits) => {
     const isPoints = figure.kind === "points", columns = app.columnsOf(panel, figure, data, state);
@@ -159,7 +161,7 @@
       ctx.beginPath(); ctx.moveTo(at, top); ctx.lineTo(at, top + height); ctx.stroke(); ctx.restore();
     };
     const chart = new uPlot({
-      width: box.clientWidth, height: Math.max(230, Math.min(340, box.clientWidth * 0.72)),
+      width: box.clientWidth, height: app.plotHeight(box),
       legend: { show: false }, cursor: { y: false, points: { size: 8 }, drag: { setScale: false, x: false, y: false } },
       scales: { x: { time: false, distr: isLog ? 3 : 1, log: 2, range: () => span }, y: { range: () => limits } },
       axes: axes(figure, panel, xLabel, isPoints, x), series, bands,

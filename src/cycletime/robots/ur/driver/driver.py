@@ -26,7 +26,6 @@ from cycletime.robots.ur.types import (
     LinkError,
     MoveJ,
     RobotLink,
-    ServoJ,
     SpeedJ,
     StateTimeoutError,
     StopJ,
@@ -150,14 +149,14 @@ class Driver:
         order = self._channel.order()
         if order is None or order.command is None or order.number <= self._finished_order:
             return
-        if isinstance(order.command, SpeedJ | ServoJ):
+        if isinstance(order.command, SpeedJ):
             self._resend(state, order, order.command)
         elif order.number != self._started_order:
             self._send_ruled(state, order, order.command)
         elif isinstance(order.command, MoveJ):
             self._watch_move(state, order)
 
-    def _resend(self, state: ArmState, order: Order, command: SpeedJ | ServoJ) -> None:
+    def _resend(self, state: ArmState, order: Order, command: SpeedJ) -> None:
         """Send the command anew with each package, for as long as the agent stands by it."""
         if self._clock.now_s() - order.sent_s > self._timeouts.order_age_s:
             self._end(order, Override.TOO_OLD)

@@ -1,4 +1,4 @@
-"""The whole robot without a network: arm, programs, registers and safety system, one tick after the other."""
+"""The whole robot without a network: arm, registers and safety system, one tick after the other."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ import numpy as np
 from cycletime.robots.ur import arm as arms
 from cycletime.robots.ur.arm import Vector
 from cycletime.robots.ur.simulator.profile import SimulatorSettings
-from cycletime.robots.ur.simulator.register_program import RegisterProgram, Registers
 from cycletime.robots.ur.simulator.safety import SafetySystem, refusal_reason, violation_reason
 from cycletime.robots.ur.types import ArmState, Command, Joints, RobotMode, RuntimeState, SafetyMode, WireError
-from cycletime.robots.ur.wire.rtde import TextMessage
-from cycletime.robots.ur.wire.script import Program, command_of, parse_call
+from cycletime.robots.ur.wire.rtde import TextMessage, Value
+from cycletime.robots.ur.wire.script import command_of
 from cycletime.ur5 import Geometry, forward
 
 _SMALL = 1e-6
@@ -59,9 +58,8 @@ class Controller:
         self.model = self.settings.arm
         self.arm = arms.arm_at_rest(self.settings.start_q)
         self.safety = SafetySystem()
-        self.registers = Registers()
-        self.program: RegisterProgram | None = None
-        """ur_rtde's program, while it runs; lines are the arm's own."""
+        self.registers: dict[str, Value] = {}
+        """Of RTDE, by name; what was not written is zero."""
         self.in_remote_control = True
         self._has_refused = False
         self.latency_ticks = self.settings.latency_ticks
@@ -80,18 +78,15 @@ class Controller:
         return self.arm.tick * self.model.period_s
 
     @property
-    def runs_program(self) -> bool:
-        """Whether a program runs, or a line that has arrived."""
-        lines = self.arm.program is not None or bool(self.arm.pending)
-        return self.safety.allows_motion and (self.program is not None or lines)
+    def runs_line(self) -> bool:
+        """Whether a line runs, or has arrived."""
+        return self.safety.allows_motion and (self.arm.program is not None or bool(self.arm.pending))
 
     def pose_at(self, q: arms.Vector) -> tuple[float, ...]:
         """Where the tool is with these angles: x, y, z and a rotation vector."""
         return tool_pose(q, self.settings.profile.geometry)
 
     def advance(self) -> None:
-        if self.program is not None:
-            self._run_registers(self.program)
         before = self.arm
         self.arm = arms.advance(self.model, before)
         if self.safety.safety_mode <= SafetyMode.REDUCED:
@@ -102,15 +97,15 @@ class Controller:
 
     def run_line(self, line: str) -> None:
         """A script line has arrived; it replaces what runs, once it has got through."""
-        if self._takes_programs(line):
+        if self._takes_scripts(line):
             try:
-                self.run(command_of(parse_call(line)))
+                self.run(command_of(line))
             except WireError as error:
                 self.say(str(error), level=1)
 
     def run_command(self, command: Command) -> None:
         """A command of lock-step has arrived: it is taken where a script line would be."""
-        if self._takes_programs("a command of lock-step"):
+        if self._takes_scripts("a command of lock-step"):
             self.run(command)
 
     def run(self, command: Command) -> None:
@@ -119,32 +114,18 @@ class Controller:
         if why := refusal_reason(command):
             self.say(f"Refused: {why}.", level=1)
             return
-        self.program = None
         jitter = int(self._random.integers(self.settings.jitter_ticks + 1)) if self.settings.jitter_ticks else 0
         self.arm = arms.receive_command(self.arm, command, self.latency_ticks + jitter)
 
-    def run_program(self, program: Program) -> None:
-        """A program of many lines has arrived; only those that are known are run."""
-        if not self._takes_programs(f"{program.kind} {program.name}()"):
-            return
-        if not RegisterProgram.is_meant_by(program):
-            self.say(f"The program {program.name!r} is not simulated: ur_rtde's control script is.", level=1)
-            return
-        self.end_program()
-        self.program = RegisterProgram(self.registers, self.tick, self.pose_at)
-
-    def end_program(self) -> None:
-        self.program = None
+    def end_line(self) -> None:
         self.arm = self.arm._replace(program=None, pending=())
 
     def stop(self, mode: SafetyMode, why: str) -> None:
-        self.program = None
         self.arm = arms.halt(self.arm, _STOP_DECELERATION)
         self.safety.stop(mode, self.time_s)
         self.say(f"{mode.name}: {why}", level=1)
 
     def power_off(self) -> None:
-        self.program = None
         self.arm = arms.halt(self.arm, _STOP_DECELERATION)
         self.safety.robot_mode = RobotMode.POWER_OFF
 
@@ -154,21 +135,13 @@ class Controller:
         self._print(f"{self.time_s:.3f} s: {message}")
         self.log.append((self._messages_logged, TextMessage(message, "cycletime", level)))
 
-    def _takes_programs(self, what: str) -> bool:
+    def _takes_scripts(self, what: str) -> bool:
         """Whether scripts are accepted at all; of many refused ones, only the first is logged."""
         refuses = self.settings.profile.remote_control and not self.in_remote_control
         if refuses and not self._has_refused:
             self.say(f"The controller is not in remote control: {what} was not run, nor is what follows.", level=2)
         self._has_refused = refuses
         return self.safety.allows_motion and not refuses
-
-    def _run_registers(self, program: RegisterProgram) -> None:
-        self.arm = program.step(self.registers, self.arm, self.model.period_s)
-        if program.asks_for_stop:
-            self.stop(SafetyMode.PROTECTIVE_STOP, "the program asked for it")
-        elif program.ended is not None:
-            self.say(program.ended)
-            self.end_program()
 
     def _tip_height(self) -> float:
         return 0.0 if self.settings.limits.floor_m is None else self.pose_at(self.arm.q)[2]
@@ -185,7 +158,7 @@ class Controller:
             target_qd=_tuple(self.arm.target_qd),
             robot_mode=self.safety.robot_mode,
             safety_mode=self.safety.safety_mode,
-            runtime_state=RuntimeState.PLAYING if self.runs_program else RuntimeState.STOPPED,
+            runtime_state=RuntimeState.PLAYING if self.runs_line else RuntimeState.STOPPED,
         )
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from cycletime.errors import InputError, quote
 from cycletime.robots.ur.types import Joints
 from cycletime.robots.ur.wire.rtde import ControllerVersion
 from cycletime.ur5 import UR5, UR5E, ArmModel, Geometry
@@ -17,7 +16,6 @@ ProfileName: TypeAlias = Literal["cb3", "e"]
 class ControllerProfile:
     """What differs between the generations of controllers."""
 
-    name: ProfileName
     version: ControllerVersion
     date: str
     """As the dashboard prints it."""
@@ -25,25 +23,13 @@ class ControllerProfile:
     remote_control: bool
     """Whether it takes scripts only while it is in remote control."""
     geometry: Geometry
-
-    def with_version(self, text: str) -> ControllerProfile:
-        """The same with other software, such as 3.3.4.310; parts that are left out are 0."""
-        parts = text.split(".")
-        numbers = [int(part) if part.isdecimal() and len(part) < 10 else -1 for part in parts]
-        if numbers[0] != self.version.major or min(numbers) < 0 or len(parts) > len(self.version):
-            raise InputError(
-                f"{quote(text)} is no version of a {self.name} controller: give one such as {self.version}."
-            )
-        return replace(self, version=ControllerVersion(*[*numbers, 0, 0, 0][: len(self.version)]))
+    packet_bytes: int
+    """Of the real-time interface."""
 
 
 PROFILES: dict[ProfileName, ControllerProfile] = {
-    "cb3": ControllerProfile(
-        "cb3", ControllerVersion(3, 15, 8, 106339), "Oct 25 2022", 0.008, remote_control=False, geometry=UR5
-    ),
-    "e": ControllerProfile(
-        "e", ControllerVersion(5, 12, 5, 1101319), "Jul 06 2022", 0.002, remote_control=True, geometry=UR5E
-    ),
+    "cb3": ControllerProfile(ControllerVersion(3, 15, 8, 106339), "Oct 25 2022", 0.008, False, UR5, 1140),
+    "e": ControllerProfile(ControllerVersion(5, 12, 5, 1101319), "Jul 06 2022", 0.002, True, UR5E, 1220),
 }
 
 

@@ -6,10 +6,27 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from cycletime.robots.ur.simulator.controller import Controller, Session
-from cycletime.robots.ur.simulator.register_program import INPUT_TYPES, OUTPUT_TYPES
 from cycletime.robots.ur.types import WireError, robot_status_bits, safety_status_bits, unpack_command
 from cycletime.robots.ur.wire import rtde
 from cycletime.robots.ur.wire.rtde import IN_USE, NOT_FOUND, Frame, FrameParser, FrameType, Recipe, Value
+
+_REGISTERS = range(48)
+
+
+def _register_types(direction: str) -> dict[str, str]:
+    kinds = {"int": "INT32", "double": "DOUBLE"}
+    return {f"{direction}_{name}_register_{each}": kind for name, kind in kinds.items() for each in _REGISTERS}
+
+
+_INPUT_TYPES = _register_types("input")
+"""All that a client may write."""
+_REGISTER_TYPES = _INPUT_TYPES | _register_types("output")
+
+
+def register_number(controller: Controller, name: str) -> float:
+    value = controller.registers.get(name, 0)
+    return 0.0 if isinstance(value, tuple) else value
+
 
 Reader: TypeAlias = Callable[[Controller], Value]
 _JOINT_RUNNING = 253
@@ -33,7 +50,7 @@ _SIMULATED: dict[str, tuple[str, Reader]] = {
     "safety_status_bits": ("UINT32", lambda robot: safety_status_bits(robot.safety.safety_mode)),
     "robot_status_bits": (
         "UINT32",
-        lambda robot: robot_status_bits(robot.safety.robot_mode, program_running=robot.runs_program),
+        lambda robot: robot_status_bits(robot.safety.robot_mode, program_running=robot.runs_line),
     ),
 }
 _ZERO_BY_TYPE = {
@@ -60,16 +77,13 @@ def output_variable(name: str) -> tuple[str, Reader] | None:
     """The type of a variable, and how its value is read; None where there is no such variable."""
     if name in _SIMULATED:
         return _SIMULATED[name]
-    kind = OUTPUT_TYPES.get(name) or (INPUT_TYPES.get(name) if "_register" in name else None)
-    if kind is not None:
-        return kind, lambda robot: robot.registers[name]
+    if name in _REGISTER_TYPES:
+        return _REGISTER_TYPES[name], lambda robot: robot.registers.get(name, 0)
     of = next((of for of, names in _ZERO_BY_TYPE.items() if name in names.split()), None)
     return None if of is None else (of, lambda robot: _ZEROS.get(of, 0))
 
 
 _MOST_INPUT_RECIPES = 255
-_WATCHED = "input_int_register_0"
-"""The register whose arrival feeds ur_rtde's watchdog."""
 
 
 class InputOwners:
@@ -167,9 +181,9 @@ class RtdeSession(Session):
         return rtde.recipe_reply(FrameType.INPUT_RECIPE, recipe)
 
     def _input_type(self, name: str) -> str:
-        if name not in INPUT_TYPES:
+        if name not in _INPUT_TYPES:
             return NOT_FOUND
-        return IN_USE if self._owners.refuses(name, self) else INPUT_TYPES[name]
+        return IN_USE if self._owners.refuses(name, self) else _INPUT_TYPES[name]
 
     def _start(self) -> bytes:
         """Begin the packages; the first comes at once, so that a client knows the state before anything moves."""
@@ -187,17 +201,15 @@ class RtdeSession(Session):
         if recipe is None or not self._started:
             raise WireError("A data package has no recipe that the controller knows.")
         values = recipe.unpack(payload)
-        for name, value in values.items():
-            self._controller.registers[name] = value
-        if _WATCHED in values and self._controller.program is not None:
-            self._controller.program.feed_watchdog(self._controller.tick)
+        self._controller.registers |= values
         if rtde.LOCKSTEP_COMMAND in values:
             self._take_lockstep_command()
 
     def _take_lockstep_command(self) -> None:
-        registers = self._controller.registers
-        numbers = [registers.number(name) for name in rtde.LOCKSTEP_VALUES]
-        command = unpack_command(int(registers.number(rtde.LOCKSTEP_COMMAND)), numbers)
+        kind, *numbers = (
+            register_number(self._controller, name) for name in (rtde.LOCKSTEP_COMMAND, *rtde.LOCKSTEP_VALUES)
+        )
+        command = unpack_command(int(kind), numbers)
         if command is not None:
             self._controller.run_command(command)
 

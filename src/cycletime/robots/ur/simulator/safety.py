@@ -14,7 +14,6 @@ from cycletime.robots.ur.types import (
     MoveJ,
     RobotMode,
     SafetyMode,
-    ServoJ,
     SpeedJ,
     StopJ,
     joints_of,
@@ -34,14 +33,11 @@ def refusal_reason(command: Command) -> str | None:
         case SpeedJ(_, acceleration, time_s):
             given = acceleration > 0 and time_s >= 0
             needed = "an acceleration above 0, and no negative time"
-        case MoveJ(_, acceleration, speed, time_s, _):
+        case MoveJ(_, acceleration, speed, time_s):
             given = acceleration > 0 and speed > 0 and time_s >= 0
             needed = "an acceleration and a speed above 0, and no negative time"
         case StopJ(deceleration):
             given, needed = deceleration > 0, "a deceleration above 0"
-        case ServoJ(_, time_s, lookahead_s, gain):
-            given = time_s > 0 and 0.03 <= lookahead_s <= 0.2 and 100 <= gain <= 2000
-            needed = "a time above 0, a lookahead of 0.03 to 0.2 s and a gain of 100 to 2000"
     return None if given else f"{name} needs {needed}"
 
 

@@ -19,7 +19,7 @@ from typing import TextIO, TypeAlias
 from cycletime.errors import InputError, quote
 from cycletime.robots.ur.simulator.controller import Controller, Session
 from cycletime.robots.ur.simulator.faults import FaultSession, StreamFaults
-from cycletime.robots.ur.simulator.rtde_session import InputOwners, RtdeSession
+from cycletime.robots.ur.simulator.rtde_session import InputOwners, RtdeSession, register_number
 from cycletime.robots.ur.simulator.text_sessions import DashboardSession, RealtimeSession
 from cycletime.robots.ur.types import WireError
 from cycletime.robots.ur.wire.rtde import LOCKSTEP_GRANT
@@ -100,7 +100,7 @@ class LockStep:
         return 0.0 if self.ticks_due(controller) else None
 
     def ticks_due(self, controller: Controller) -> int:
-        return max(0, int(controller.registers.number(LOCKSTEP_GRANT)) - controller.tick)
+        return max(0, int(register_number(controller, LOCKSTEP_GRANT)) - controller.tick)
 
 
 Timing: TypeAlias = FreeRunning | LockStep

@@ -1,7 +1,6 @@
 """The real-time interface and the dashboard, as one client each meets them.
 
-The real-time interface (port 30003) takes script lines, and streams a packet of doubles in each control period, whose
-length tells the version. Offsets are the same in every version.
+The real-time interface (port 30003) takes script lines, and streams a packet of doubles in each control period.
 """
 
 from __future__ import annotations
@@ -12,18 +11,13 @@ from collections.abc import Callable
 from cycletime.robots.ur.simulator.controller import Controller, Session
 from cycletime.robots.ur.types import ArmState
 from cycletime.robots.ur.wire.dashboard import GREETING, UNLOCK, LineParser, encode_line
-from cycletime.robots.ur.wire.rtde import ControllerVersion
-from cycletime.robots.ur.wire.script import Program, ScriptParser
+from cycletime.robots.ur.wire.script import ScriptParser
 
-_PACKET_BYTES = {(3, 0): 1044, (3, 2): 1060, (3, 5): 1108, (3, 10): 1116, (3, 14): 1140}
-_PACKET_BYTES |= {(5, 0): 1108, (5, 1): 1116, (5, 4): 1140, (5, 10): 1220}
-"""The length of a packet, from a version of the controller's software on."""
 _TIME, _TARGET, _ACTUAL, _ROBOT_MODE, _SAFETY_MODE, _SPEED_SCALING, _PROGRAM = 4, 12, 252, 756, 812, 940, 1052
 
 
-def encode_packet(state: ArmState, version: ControllerVersion) -> bytes:
+def encode_packet(state: ArmState, length: int) -> bytes:
     """A packet of the real-time interface, with zeros in place of all that is not simulated."""
-    length = _PACKET_BYTES[max(known for known in _PACKET_BYTES if known <= version[:2])]
     data = bytearray(length)
     struct.pack_into(">i", data, 0, length)
     struct.pack_into(">d", data, _TIME, state.time_s)
@@ -31,8 +25,7 @@ def encode_packet(state: ArmState, version: ControllerVersion) -> bytes:
     struct.pack_into(">12d", data, _ACTUAL, *state.q, *state.qd)
     modes = {_ROBOT_MODE: state.robot_mode, _SAFETY_MODE: state.safety_mode, _SPEED_SCALING: state.speed_scaling}
     for offset, value in (modes | {_PROGRAM: state.runtime_state}).items():
-        if offset + 8 <= length:  # the program's state came with 3.2
-            struct.pack_into(">d", data, offset, value)
+        struct.pack_into(">d", data, offset, value)
     return bytes(data)
 
 
@@ -44,15 +37,12 @@ class RealtimeSession(Session):
         self._parser = ScriptParser()
 
     def receive(self, data: bytes) -> bytes:
-        for each in self._parser.feed(data):
-            if isinstance(each, Program):
-                self._controller.run_program(each)
-            else:
-                self._controller.run_line(each)
+        for line in self._parser.feed(data):
+            self._controller.run_line(line)
         return b""
 
     def stream(self) -> bytes:
-        return encode_packet(self._controller.state, self._controller.settings.profile.version)
+        return encode_packet(self._controller.state, self._controller.settings.profile.packet_bytes)
 
 
 _NEEDS_REMOTE_CONTROL = {
@@ -99,8 +89,8 @@ class DashboardSession(Session):
             "robotmode": lambda: f"Robotmode: {safety.robot_mode.name}",
             "safetymode": lambda: f"Safetymode: {safety.safety_mode.name}",
             "polyscopeversion": lambda: f"URSoftware {profile.version} ({profile.date})",
-            "running": lambda: f"Program running: {str(it.runs_program).lower()}",
-            "programstate": lambda: f"{'PLAYING' if it.runs_program else 'STOPPED'} <unnamed>",
+            "running": lambda: f"Program running: {str(it.runs_line).lower()}",
+            "programstate": lambda: f"{'PLAYING' if it.runs_line else 'STOPPED'} <unnamed>",
             "play": lambda: "Failed to execute: play",  # no program is loaded
             "stop": self._stop,
             "pause": lambda: "Failed to execute: pause",
@@ -123,7 +113,7 @@ class DashboardSession(Session):
         return answers
 
     def _stop(self) -> str:
-        self._controller.end_program()
+        self._controller.end_line()
         return "Stopped"
 
     def _quit(self) -> str:

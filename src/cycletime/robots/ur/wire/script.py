@@ -1,68 +1,22 @@
-"""URScript as far as it is used: one-line programs that move joints, and where programs of many lines end.
+"""URScript as far as it is used: one-line programs that move joints.
 
-Each line that arrives is a program of its own, which replaces the running one; so is each `def ... end` block.
+Each line that arrives is a program of its own, which replaces the running one; so is each `def ... end` block, which no
+simulated controller runs.
 """
 
 from __future__ import annotations
 
+import ast
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from collections.abc import Callable
 
 from cycletime.errors import InputError, quote
-from cycletime.robots.ur.types import JOINTS, Command, Joints, MoveJ, ServoJ, SpeedJ, StopJ, WireError
+from cycletime.robots.ur.types import JOINTS, Command, Joints, MoveJ, SpeedJ, StopJ, WireError
 
-_MAX_PROGRAM_BYTES = 1 << 20
-
-Argument: TypeAlias = float | tuple[float, ...] | bool | str
-
-
-@dataclass(frozen=True)
-class Call:
-    """A one-line program: one call of a script function."""
-
-    name: str
-    positional: tuple[Argument, ...] = ()
-    named: dict[str, Argument] = field(default_factory=dict)
-
-    def joints_and(self, joints: str, **defaults: float) -> tuple[Joints, list[float]]:
-        """The first argument, a list of six numbers, and the numbers after it."""
-        given = self._by_name((joints, *defaults))
-        values = given.pop(joints, None)
-        if not isinstance(values, tuple) or len(values) != JOINTS:
-            raise WireError(f"{self.name}() needs {JOINTS} joint values.")
-        return values, self._as_numbers(defaults | given)
-
-    def numbers(self, **defaults: float) -> list[float]:
-        """The arguments of a function that takes numbers alone."""
-        return self._as_numbers(defaults | self._by_name(tuple(defaults)))
-
-    def _by_name(self, parameters: tuple[str, ...]) -> dict[str, Argument]:
-        if len(self.positional) > len(parameters):
-            raise WireError(f"{self.name}() takes {len(parameters)} arguments, and was given {len(self.positional)}.")
-        given = dict(zip(parameters, self.positional, strict=False))
-        if unknown := sorted(set(self.named) - set(parameters)):
-            raise WireError(f"{self.name}() has no parameter {unknown[0]!r}.")
-        if twice := sorted(set(self.named) & set(given)):
-            raise WireError(f"{self.name}() was given {twice[0]!r} twice.")
-        return given | self.named
-
-    def _as_numbers(self, given: Mapping[str, Argument]) -> list[float]:
-        for name, value in given.items():
-            if not isinstance(value, float):
-                raise WireError(f"{self.name}() was given {name}={value!r}, which is no number.")
-        return [value for value in given.values() if isinstance(value, float)]
-
-
-@dataclass(frozen=True)
-class Program:
-    """A program of several lines, `def name(): ... end` or `sec name(): ... end`."""
-
-    kind: str
-    name: str
-    text: str
+_MAX_LINE_BYTES = 1 << 16
+_MAX_CALL_CHARACTERS = 1000
+"""More than a line has that moves joints, and too few to nest deeply."""
 
 
 def script_line(command: Command) -> str:
@@ -71,34 +25,11 @@ def script_line(command: Command) -> str:
         case SpeedJ(qd, acceleration, time_s):
             ends = f", {_number(time_s)}" if time_s > 0 else ""
             return f"speedj({_joints(qd)}, {_number(acceleration)}{ends})"
-        case ServoJ(q, time_s, lookahead_s, gain):
-            times = f"t={_number(time_s)}, lookahead_time={_number(lookahead_s)}"
-            return f"servoj({_joints(q)}, {times}, gain={_number(gain)})"
-        case MoveJ(q, acceleration, speed, time_s, blend_m):
+        case MoveJ(q, acceleration, speed, time_s):
             pace = f"a={_number(acceleration)}, v={_number(speed)}, t={_number(time_s)}"
-            return f"movej({_joints(q)}, {pace}, r={_number(blend_m)})"
+            return f"movej({_joints(q)}, {pace})"
         case StopJ(deceleration):
             return f"stopj(a={_number(deceleration)})"
-
-
-def command_of(call: Call) -> Command:
-    """The command that a one-line program is."""
-    match call.name:
-        case "speedj":
-            joints, (a, t) = call.joints_and("qd", a=1.4, t=0.0)
-            return SpeedJ(joints, a, t)
-        case "servoj":
-            # a and v are parameters that no controller uses.
-            joints, (_, _, t, lookahead, gain) = call.joints_and(
-                "q", a=0.0, v=0.0, t=0.008, lookahead_time=0.1, gain=300.0
-            )
-            return ServoJ(joints, t, lookahead, gain)
-        case "movej":
-            joints, (a, v, t, r) = call.joints_and("q", a=1.4, v=1.05, t=0.0, r=0.0)
-            return MoveJ(joints, a, v, t, r)
-        case "stopj":
-            return StopJ(call.numbers(a=2.0)[0])
-    raise WireError(f"{call.name}() is not simulated: speedj, servoj, movej and stopj are.")
 
 
 def _joints(values: Joints) -> str:
@@ -113,51 +44,54 @@ def _number(value: float) -> str:
     return repr(float(value))
 
 
-_CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\((.*)\)\s*", re.DOTALL)
-_ARGUMENT = re.compile(
-    r"""\s*(?:(?P<key>[A-Za-z_]\w*)\s*=\s*)?
-    (?:p?\[(?P<list>[^\[\]]*)\] | (?P<text>"[^"]*") | (?P<word>[^\s,\[\]"=]+))\s*(?:,|$)""",
-    re.VERBOSE,
-)
+def speedj(qd: object, a: object = 1.4, t: object = 0.0) -> SpeedJ:
+    return SpeedJ(_read_joints(qd), *map(_read_number, (a, t)))
 
 
-def parse_call(line: str) -> Call:
-    """The call that a line is."""
-    whole = _CALL.fullmatch(line)
-    if whole is None:
-        raise WireError(f"The line {quote(line)} is no call of one function.")
-    name, rest = whole[1], whole[2]
-    positional: list[Argument] = []
-    named: dict[str, Argument] = {}
-    start = 0
-    while rest[start:].strip():
-        found = _ARGUMENT.match(rest, start)
-        if found is None or (named and not found["key"]):
-            raise WireError(f"The arguments of {quote(line)} cannot be read.")
-        value = _argument(found, line)
-        if found["key"]:
-            named[found["key"]] = value
-        else:
-            positional.append(value)
-        start = found.end()
-    return Call(name, tuple(positional), named)
+def movej(q: object, a: object = 1.4, v: object = 1.05, t: object = 0.0, r: object = 0.0) -> MoveJ:
+    _read_number(r)  # of a corner, which a line by itself does not have
+    return MoveJ(_read_joints(q), *map(_read_number, (a, v, t)))
 
 
-def _argument(found: re.Match[str], line: str) -> Argument:
-    if found["text"] is not None:
-        return found["text"][1:-1]
-    if found["word"] in ("True", "False"):
-        return found["word"] == "True"
+def stopj(a: object = 2.0) -> StopJ:
+    return StopJ(_read_number(a))
+
+
+_FUNCTIONS: dict[str, Callable[..., Command]] = {"speedj": speedj, "movej": movej, "stopj": stopj}
+
+
+def command_of(line: str) -> Command:
+    """The command that a one-line program is: a call, which Python would write in the same way."""
     try:
-        if found["list"] is not None:
-            return tuple(float(part) for part in found["list"].split(",")) if found["list"].strip() else ()
-        return float(found["word"])
-    except ValueError:
-        raise WireError(f"The line {quote(line)} has an argument that is no number.") from None
+        call = ast.parse(line.strip(), mode="eval").body if len(line) <= _MAX_CALL_CHARACTERS else None
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+            raise ValueError("no call")
+        positional = [ast.literal_eval(each) for each in call.args]
+        named = {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        raise WireError(f"The line {quote(line)} is no call of one function with numbers.") from None
+    if call.func.id not in _FUNCTIONS:
+        raise WireError(f"{call.func.id}() is not simulated: {', '.join(_FUNCTIONS)} are.")
+    try:
+        return _FUNCTIONS[call.func.id](*positional, **named)
+    except TypeError as error:
+        raise WireError(f"{error}.") from None
+
+
+def _read_joints(values: object) -> Joints:
+    if not isinstance(values, list) or len(values) != JOINTS:
+        raise WireError(f"{quote(values)} is no list of {JOINTS} joint values.")
+    return tuple(map(_read_number, values))
+
+
+def _read_number(value: object) -> float:
+    if type(value) not in (int, float) or not math.isfinite(number := float(f"{value}")):
+        raise WireError(f"{quote(value)} is no number.")
+    return number
 
 
 _QUOTED = re.compile(r'"[^"\n]*"')
-_HEAD = re.compile(r"\s*(def|sec)\s+(\w+)\s*\(")
+_HEAD = re.compile(r"\s*(?:def|sec)\s+\w+\s*\(")
 _OPENS = re.compile(r"\s*(?:def|sec|thread|while|if|for)\b.*:\s*$")
 _ENDS = re.compile(r"\s*end\s*$")
 
@@ -167,26 +101,19 @@ class ScriptParser:
 
     def __init__(self) -> None:
         self._rest = b""
-        self._block: list[str] = []
         self._depth = 0
 
-    def feed(self, data: bytes) -> list[str | Program]:
-        """All lines and programs that are complete now; empty lines and comments are left out."""
+    def feed(self, data: bytes) -> list[str]:
+        """All lines that are complete now, of a block its first; empty lines and comments are left out."""
         *lines, self._rest = (self._rest + data).split(b"\n")
-        if len(self._rest) + sum(map(len, self._block)) > _MAX_PROGRAM_BYTES:
-            raise WireError(f"A program has not ended after {_MAX_PROGRAM_BYTES} bytes.")
-        found = (self._taken(line.decode("utf-8", "replace").rstrip("\r")) for line in lines)
-        return [each for each in found if each is not None]
+        if len(self._rest) > _MAX_LINE_BYTES:
+            raise WireError(f"A line has not ended after {_MAX_LINE_BYTES} bytes.")
+        found = (self._taken(line.decode("utf-8", "replace").strip()) for line in lines)
+        return [each for each in found if each]
 
-    def _taken(self, line: str) -> str | Program | None:
+    def _taken(self, line: str) -> str:
         bare = _QUOTED.sub('""', line).split("#")[0]
-        if not self._block and not _HEAD.match(bare):
-            return bare and line.strip() if bare.strip() else None
-        self._block.append(line)
-        self._depth += bool(_OPENS.match(bare)) - bool(_ENDS.match(bare))
-        if self._depth > 0:
-            return None
-        head = _HEAD.match(self._block[0])
-        program = None if head is None else Program(head[1], head[2], "\n".join(self._block))
-        self._block = []
-        return program
+        inside = self._depth > 0
+        if inside or _HEAD.match(bare):
+            self._depth = max(0, self._depth + bool(_OPENS.match(bare)) - bool(_ENDS.match(bare)))
+        return line if bare.strip() and not inside else ""

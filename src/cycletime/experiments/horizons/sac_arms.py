@@ -1,0 +1,92 @@
+"""SAC's missing arm: gamma kept or carried, updates kept or carried, by the criteria of results/horizons/sac-arms.toml.
+
+Those were fixed before the runs: three contrasts over both cycle times, of pairs with equal seeds, with intervals of
+95 % together (Bonferroni).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from cycletime.experiments.investigation import Experiment
+from cycletime.experiments.outcome import Outcome
+from cycletime.reports.formatting import TextTable, dt_text, estimate_text
+from cycletime.statistics import Contrast, Estimate, mean_and_error
+from cycletime.studies.spec import StudySpec
+from cycletime.studies.spec_file import read_study
+
+NAME = "sac-arms"
+EXPERIMENT = Experiment(NAME, "SAC's gamma and updates, each kept or carried", "docs/horizons.md", (NAME,))
+PREDICTED = {"updates": "more", "gamma": "not decided", "interaction": "not decided"}
+EFFECTS: Mapping[str, Mapping[str, float]] = {
+    "updates": {"kept-updates": 0.5, "kept": -0.5, "carried-updates": 0.5, "carried": -0.5},
+    "gamma": {"carried": 0.5, "kept": -0.5, "carried-updates": 0.5, "kept-updates": -0.5},
+    "interaction": {"carried-updates": 1.0, "carried": -1.0, "kept-updates": -1.0, "kept": 1.0},
+}
+"""By effect, the weights of the arms at each cycle time."""
+MARGIN = 20.0
+"""0.05 of a scripted controller's return: a gamma whose effect is within it is as good kept as carried."""
+
+
+def preregistered_study(results: Path | None) -> StudySpec:
+    return read_study((results or Path()) / f"{NAME}.toml")
+
+
+def effects(outcome: Outcome) -> dict[str, Estimate]:
+    """Each effect on the mean return over learning, with its interval."""
+    confidence = 1 - 0.05 / len(EFFECTS)
+    dts = sorted({cell.dt for cell in outcome.cells})
+    return {
+        name: Contrast.of(
+            [
+                (weight / len(dts), outcome.cell(rule=rule, dt=dt).seed_scores)
+                for dt in dts
+                for rule, weight in weights.items()
+            ]
+        ).estimate(confidence)
+        for name, weights in EFFECTS.items()
+    }
+
+
+def verdict(effect: Estimate) -> str:
+    """'more' or 'less' where the interval excludes 0."""
+    assert effect.low is not None
+    assert effect.high is not None
+    return "more" if effect.low > 0 else "less" if effect.high < 0 else "not decided"
+
+
+def conclusions(found: Mapping[str, Estimate]) -> list[str]:
+    """What the criteria say of these effects."""
+    gamma = found["gamma"]
+    assert gamma.low is not None
+    assert gamma.high is not None
+    recommends = verdict(found["updates"]) == "more" and verdict(gamma) == "less"
+    as_good = gamma.low > -MARGIN and gamma.high < MARGIN
+    return [
+        f"'Keep gamma, with more updates' is {'' if recommends else 'not '}recommended at longer cycles.",
+        f"A kept gamma is {'' if as_good else 'not '}called as good as a carried one, within {MARGIN:g}.",
+    ]
+
+
+def arms_table(outcome: Outcome) -> TextTable:
+    """The mean return over learning of each arm at each cycle time."""
+    dts = sorted({cell.dt for cell in outcome.cells})
+    rows = [
+        (rule, *(estimate_text(mean_and_error(outcome.cell(rule=rule, dt=dt).scores)) for dt in dts))
+        for rule in EFFECTS["updates"]
+    ]
+    return TextTable(("arm", *map(dt_text, dts)), rows)
+
+
+def effects_table(outcome: Outcome) -> TextTable:
+    rows = [
+        (name, f"{found.value:+.1f} [{found.low:+.1f}, {found.high:+.1f}]", verdict(found), PREDICTED[name])
+        for name, found in effects(outcome).items()
+    ]
+    return TextTable(("effect on the return", "difference", "verdict", "predicted"), rows)
+
+
+def verdicts_text(outcome: Outcome) -> str:
+    tables = (arms_table(outcome), effects_table(outcome))
+    return "\n\n".join([*("\n".join(table.markdown()) for table in tables), *conclusions(effects(outcome))])
