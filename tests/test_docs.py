@@ -26,22 +26,15 @@ from cycletime.studies.tuning_spec import tuning_from_table
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-SNIPPET = re.compile(r'^--8<-- "(.+)"\n', re.MULTILINE)  # the site shows the file that it names
 
 
 def blocks(language: str) -> list[object]:
-    found = [
-        (page, _filled(text)) for page in PAGES for kind, text in FENCE.findall(page.read_text()) if kind == language
-    ]
+    found = [(page, text) for page in PAGES for kind, text in FENCE.findall(page.read_text()) if kind == language]
     return [
         pytest.param(page, text, id=f"{page.relative_to(ROOT)}: {text.splitlines()[0]}")
         for page, text in found
         if not text.startswith("# not run: ")
     ]
-
-
-def _filled(block: str) -> str:
-    return SNIPPET.sub(lambda name: (ROOT / name[1]).read_text(), block)
 
 
 def printed_by(command: str) -> str:

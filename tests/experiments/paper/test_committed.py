@@ -285,15 +285,13 @@ def test_the_page_tells_what_came_of_the_settings_that_were_learned_through_the_
     assert found[5][1] > found[5][5]
 
 
-def test_the_page_s_tuned_table_is_that_of_the_data() -> None:
-    rows = [
-        line
-        for line in tuned_table(read_paper_results(RESULTS), "ppo-tuned").as_text().splitlines()
-        if "ms" in line[:8]
-    ]
-    page = PAGE.read_text()
-    assert len(rows) == 5
-    assert all(row in page for row in rows)
+def test_the_page_s_tuned_values_are_those_of_the_data() -> None:
+    table = tuned_table(read_paper_results(RESULTS), "ppo-tuned").as_text()
+    rows = [re.split(r" +\| +", line.strip("| ")) for line in table.splitlines() if "ms" in line[:8]]
+    assert [row[-1] == "same values" for row in rows] == [False, False, False, True, True]
+    page = _in_one_line(PAGE)
+    assert "(({}), ({}) and ({}))".format(*(row[2] for row in rows)) in page
+    assert "it differs by {}, {} and {}.".format(*(row[-1] for row in rows)) in page
 
 
 def test_the_page_s_returns_on_the_double_pendulum_are_those_of_the_runs() -> None:
