@@ -69,6 +69,8 @@ class _ValueCounter:
 
 
 Document: TypeAlias = dict[Any, Any]
+KeyPath: TypeAlias = tuple[str | int, ...]
+"""The keys and positions that lead to a value in a document."""
 
 MERGE = "<<"
 _PYTHON = "tag:yaml.org,2002:python/"
@@ -185,6 +187,11 @@ class YamlSpan:
     """Whether it is a list or mapping in brackets."""
     children: tuple[YamlSpan, ...]
     """A list's items; a mapping's keys and values in turn."""
+
+    @property
+    def is_plain_scalar(self) -> bool:
+        """Whether it is a value that stands here alone, and that nobody shares."""
+        return self.scalar is not None and self.anchor is None and self.start < self.end
 
     def pairs(self) -> Iterable[tuple[YamlSpan, YamlSpan]]:
         """The own keys and values of a mapping, without what it merges."""
