@@ -40,9 +40,11 @@ from cycletime.rules.sac import SAC, OffPolicy
 
 Treatment: TypeAlias = Literal["carried", "kept", "yours"]
 _LOOKS_LIKE_TIME = re.compile(
-    r"(^|[._])(n_|num_)?(steps?|delay|lag|period|interval|freq(uency)?|hz|fps|horizon|history|decay|alpha|dt|"
-    r"duration|timeout|time|window|hold|frames?|decimation|timesteps)($|[._])"
+    r"(^|_)(steps?|delay|lag|period|interval|freq(uency)?|hz|fps|horizon|history|decay|alpha|dt|"
+    r"duration|timeout|time|window|hold|frames?|decimation|timesteps)($|_(s|ms|steps|min|max|range))"
 )
+_MINIBATCHES = "n_minibatches"
+_NO_TIME = re.compile(r"weight_decay|noise_step|height_step|^env_wrapper\.|^models\.|^env\.viewer\.")
 
 
 class Change(NamedTuple):
@@ -202,7 +204,7 @@ def _is_whole_float(value: object) -> bool:
 
 def _notes_on_unknown(configuration: Configuration) -> tuple[str, ...]:
     unknown = configuration.unknown
-    named = [name for name in unknown if not name.startswith("env_wrapper.") and _LOOKS_LIKE_TIME.search(name.lower())]
+    named = [name for name in unknown if _looks_like_time(configuration.settings[name])]
     notes = []
     if named:
         notes.append(f"May mean time and are not known here, so check them: {', '.join(named)}.")
@@ -212,6 +214,14 @@ def _notes_on_unknown(configuration: Configuration) -> tuple[str, ...]:
         settings = "setting is" if others == 1 else "settings are"
         notes.append(f"{others} more {settings} kept: nothing known of them depends on the cycle time.")
     return tuple(notes)
+
+
+def _looks_like_time(setting: Setting) -> bool:
+    numbers = setting.value if isinstance(setting.value, list) else [setting.value]
+    if not numbers or any(isinstance(each, bool) or not isinstance(each, int | float) for each in numbers):
+        return False
+    last = setting.name.rpartition(".")[2].lower()
+    return any(numbers) and bool(_LOOKS_LIKE_TIME.search(last)) and not _NO_TIME.search(setting.name)
 
 
 class _CarriedAgent(NamedTuple):
@@ -275,6 +285,8 @@ class _Transfer:
         for name, value in exported.items():
             was = old.get(name)
             was = usual.get(name) if was is None else was
+            if name == "batch_size" and _MINIBATCHES in old:
+                continue
             if name not in carried and value is not was and value != was:
                 rows.append(self._change("agent", name, value, self._reason(library, name, before, after)))
         if isinstance(before, OffPolicy) and before.noise_std != after.stated().get(NOISE):
@@ -298,6 +310,13 @@ class _Transfer:
         said = {name: value for name, value in settings.items() if names[name] not in (number, "n_envs")}
         if library == "rl-games" and self.n_envs is None:
             raise InputError(f"{self.configuration.source} does not say the number of environments: give --n-envs.")
+        if _MINIBATCHES in said and library == "stable-baselines3":  # Isaac Lab's, which makes a batch_size of it
+            rollouts, count = said.get("n_steps"), said[_MINIBATCHES]
+            if not isinstance(rollouts, int) or not isinstance(count, int) or count < 1 or self.n_envs is None:
+                raise InputError(
+                    f"{self.configuration.source} counts mini-batches ({_MINIBATCHES}): give n_steps, and --n-envs."
+                )
+            said["batch_size"] = rollouts * self.n_envs // count
         if self.action_size is not None and issubclass(kind, SAC):
             said["action_size"] = self.action_size
         values = read_settings(kind, library, self.from_dt, self.n_envs, said)

@@ -105,6 +105,7 @@ _PLAYGROUND_PER_STEP = (
 _DM_CONTROL = _keys(PROPORTIONAL, "rewards are paid per step", "reward_scaling")
 _SB3 = (
     *_keys(COUNT, _LENGTH, "total_timesteps", "n_timesteps"),
+    *_keys(KEPT, "mini-batches follow the batch", "n_minibatches"),
     *_keys(
         COUNT,
         _STEPS,
