@@ -32,7 +32,7 @@ PHYSICS_S = {"CartpoleBalance": 0.005, "PointMass": 0.005, "PendulumSwingup": 0.
 SECONDS = 1.2
 
 
-def plain(config: Any) -> dict[str, Any]:
+def plain(config: Any) -> dict[str, Any]:  # noqa: ANN401 - untyped
     data: dict[str, Any] = json.loads(config.to_json_best_effort())
     return data
 
@@ -58,7 +58,7 @@ def carried(config: dict[str, Any], dt_s: float) -> dict[str, Any]:
         return new
 
 
-def make(name: str, settings: dict[str, Any]) -> Any:
+def make(name: str, settings: dict[str, Any]) -> Any:  # noqa: ANN401 - untyped
     config = registry.get_default_config(name)
     flat: dict[str, Any] = {}
 
