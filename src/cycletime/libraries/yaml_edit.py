@@ -1,13 +1,9 @@
-"""Change a few values of one environment in an RL Baselines3 Zoo file, and not one other byte.
+"""Change a few values in a YAML file, and not one other byte.
 
-The Zoo reads ``hyperparams/*.yml`` with ``yaml.safe_load``: one document, a mapping from environment ids to
-settings that may inherit from each other by anchors and merges. Dumping it anew would lose comments and
-notation, so the new values are spliced into the text where the parser says that the old ones stand. The
-result is loaded again and compared with the old document plus the changes: what cannot be rewritten without
-damage is refused. Strings such as ``policy_kwargs: "dict(...)"`` stay strings; nothing is evaluated.
-
-What a file could fill the memory or the day with (aliases of aliases, endless nesting, huge numbers) is counted while
-it is parsed, before anything is built of it: the Zoo's own files have 20 kB and a few thousand values.
+Dumping a document anew would lose comments, tags and notation, so the new values are spliced into the text where the
+parser says that the old ones stand. Mappings may inherit from each other by anchors and merges, as the entries of RL
+Zoo files do: only the one that is meant changes. The result is loaded again and compared with the old document plus the
+changes: what cannot be rewritten without damage is refused.
 
 Read and write the file with ``newline=""``, or Python changes its line ends.
 """
@@ -15,186 +11,16 @@ Read and write the file with ``newline=""``, or Python changes its line ends.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from math import isfinite
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import yaml
 
 from cycletime.errors import InputError
-
-MOST_BYTES = 256 * 1024
-_MOST_VALUES = 10_000
-_MOST_LEVELS = 50
-_MOST_DIGITS = 60
-_NUMBER = re.compile(r"[-+.]?[0-9][0-9a-zA-Z_.:+-]*")
-
-
-def check_yaml_size(text: str) -> None:
-    """Count what the text would become, with every alias written out, while it is parsed."""
-    if len(text) > MOST_BYTES:
-        raise InputError(f"The file has {len(text)} characters: at most {MOST_BYTES} are read.")
-    tally = _ValueCounter()
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
-        where = f"Line {event.start_mark.line + 1}" if event.start_mark else "The file"
-        if isinstance(event, yaml.ScalarEvent) and len(event.value) > _MOST_DIGITS and _NUMBER.fullmatch(event.value):
-            raise InputError(f"{where} has a number of {len(event.value)} digits: at most {_MOST_DIGITS} are read.")
-        tally.add(event)
-        if len(tally.around) > _MOST_LEVELS:
-            raise InputError(f"{where} is nested {len(tally.around)} levels deep: at most {_MOST_LEVELS} are read.")
-        if tally.values > _MOST_VALUES:
-            raise InputError(
-                f"{where} and what is before it are more than {_MOST_VALUES} values: a Zoo file has fewer."
-            )
-
-
-@dataclass
-class _ValueCounter:
-    """How many values there are so far, with every alias written out."""
-
-    values: int = 0
-    sizes: dict[str | None, int] = field(default_factory=dict)
-    """By anchor, the values in what it names."""
-    around: list[tuple[str | None, int]] = field(default_factory=list)
-    """The collections that are not ended: the anchor of each, and how many values came before it."""
-
-    def add(self, event: yaml.Event) -> None:
-        if isinstance(event, yaml.AliasEvent):
-            if any(anchor == event.anchor for anchor, _ in self.around):
-                raise InputError(f"The value named &{event.anchor} has *{event.anchor} in itself: it would never end.")
-            self.values += self.sizes.get(event.anchor, 1)
-        elif isinstance(event, yaml.ScalarEvent):
-            self.values += 1
-            self.sizes[event.anchor] = 1
-        elif isinstance(event, yaml.CollectionStartEvent):
-            self.around.append((event.anchor, self.values))
-            self.values += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            anchor, before = self.around.pop()
-            self.sizes[anchor] = self.values - before
-
-
-Document: TypeAlias = dict[object, object]
-
-MERGE = "<<"
-
-
-def load_yaml(text: str) -> Document:
-    """The values, by the loader that the Zoo itself uses; nothing in the text is evaluated."""
-    try:
-        check_yaml_size(text)
-        document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InputError(_explain_yaml_error(error, text)) from error
-    except InputError:
-        raise
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        # PyYAML lets these through for values that contradict their tag, such as '!!float abc'.
-        raise InputError(f"The YAML holds a value that its tag does not allow: {error}.") from error
-    if document is None:
-        raise InputError("The file is empty; expected environment ids with their hyper-parameters.")
-    if not isinstance(document, dict):
-        raise InputError(f"The file is {document!r:.40}; expected a mapping from environment ids.")
-    return document
-
-
-def _explain_yaml_error(error: yaml.YAMLError, text: str) -> str:
-    if isinstance(error, yaml.reader.ReaderError):
-        line = text.count("\n", 0, error.position) + 1
-        return f"Line {line} is not valid YAML: the character {chr(int(error.character))!r} is not allowed."
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    where = f"Line {mark.line + 1}" if mark else "The file"
-    problem = str(getattr(error, "problem", None) or error).replace("\n", " ")
-    if getattr(error, "context", None) == "expected a single document in the stream":
-        return f"{where} starts a second YAML document ('---'); expected one document."
-    if problem.startswith("could not determine a constructor"):
-        tag = problem.rpartition(" tag ")[2]
-        return f"{where} has the tag {tag}, which is refused: only plain YAML is read, nothing executed."
-    return f"{where} is not valid YAML: {problem}."
-
-
-@dataclass(frozen=True)
-class YamlSpan:
-    """Where one key or value is written in the text."""
-
-    start: int
-    """Index of its first character, an anchor or tag included."""
-    end: int
-    """Index after its last own character; the parser's own mark of a block runs on to the next entry."""
-    column: int
-    """Its first character's column, from 0."""
-    anchor: str | None
-    """``name`` in ``&name``, if it has one."""
-    alias: str | None
-    """``name`` if all that is written here is ``*name``."""
-    scalar: str | None
-    """Its content if it is a scalar."""
-    flow: bool
-    """Whether it is a list or mapping in brackets."""
-    children: tuple[YamlSpan, ...]
-    """A list's items; a mapping's keys and values in turn."""
-
-    def pairs(self) -> Iterable[tuple[YamlSpan, YamlSpan]]:
-        """The own keys and values of a mapping, without what it merges."""
-        return zip(self.children[::2], self.children[1::2], strict=False)
-
-    def own(self, key: str) -> YamlSpan | None:
-        return next((value for name, value in self.pairs() if name.scalar == key), None)
-
-    def column_of_keys(self) -> int:
-        return self.children[0].column
-
-    def walk(self) -> Iterator[YamlSpan]:
-        """This place and all in it, in the order of the text."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
-
-    def inherits(self) -> set[str]:
-        """The anchors that a mapping takes values from, directly."""
-        merged = [value for key, value in self.pairs() if key.scalar == MERGE]
-        sources = [self, *merged, *(item for value in merged for item in value.children)]
-        return {place.alias for place in sources if place.alias}
-
-
-def read_spans(text: str) -> YamlSpan:
-    """Where everything stands, from the parser's events: its composed nodes forget where an alias is written."""
-    events = yaml.parse(text, Loader=yaml.SafeLoader)
-    nodes = (event for event in events if isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent))
-    return _read_span(text, next(nodes), nodes)
-
-
-def _read_span(text: str, event: yaml.Event, following: Iterator[yaml.Event]) -> YamlSpan:
-    first, last = event.start_mark, event.end_mark
-    assert first is not None, "the type allows None, the parser always sets it"
-    assert last is not None, "the type allows None, the parser always sets it"
-    children: list[YamlSpan] = []
-    end = last.index
-    flow = bool(getattr(event, "flow_style", False))
-    if isinstance(event, yaml.CollectionStartEvent):
-        while not isinstance(child := next(following), yaml.CollectionEndEvent):
-            children.append(_read_span(text, child, following))
-        end = child.end_mark.index if flow and child.end_mark else children[-1].end
-    elif isinstance(event, yaml.ScalarEvent) and event.style in ("|", ">"):
-        written = text[first.index : end]
-        # The blank lines after a block scalar are its own only under the indicator '+'.
-        end = end if "+" in written.partition("\n")[0] else first.index + len(written.rstrip())
-    name = event.anchor if isinstance(event, yaml.NodeEvent) else None
-    is_alias = isinstance(event, yaml.AliasEvent)
-    return YamlSpan(
-        start=first.index,
-        end=end,
-        column=first.column,
-        anchor=None if is_alias else name,
-        alias=name if is_alias else None,
-        scalar=event.value if isinstance(event, yaml.ScalarEvent) else None,
-        flow=flow,
-        children=tuple(children),
-    )
+from cycletime.libraries.plain_yaml import MERGE, Document, KeyPath, YamlSpan, load_yaml, read_spans, repeated_keys
 
 
 def effective_entry(document: Document, root: YamlSpan, env_id: str) -> dict[str, object]:
@@ -209,15 +35,10 @@ def effective_entry(document: Document, root: YamlSpan, env_id: str) -> dict[str
     place = root.own(env_id)
     if place is not None and place.alias:
         place = next(other for other in root.walk() if other.anchor == place.alias)
-    twice = [name for name in _repeated_keys(root) if name == env_id] + (_repeated_keys(place) if place else [])
+    twice = [name for name in repeated_keys(root) if name == env_id] + (repeated_keys(place) if place else [])
     if twice:
         raise InputError(f"{env_id}: {twice[0]!r} is there twice; keep one, as which counts is an accident.")
     return entry
-
-
-def _repeated_keys(mapping: YamlSpan) -> list[str]:
-    times = Counter(key.scalar for key, _ in mapping.pairs() if key.scalar is not None)
-    return [key for key, count in times.items() if count > 1]
 
 
 _Rewritten: TypeAlias = tuple[str, tuple[str, ...]]
@@ -232,36 +53,110 @@ def read_entry(text: str, env_id: str) -> dict[str, object]:
 
 
 def rewrite_entry(text: str, env_id: str, changes: Mapping[str, object]) -> tuple[str, tuple[str, ...]]:
-    """The text with these numbers and lists in that entry and all other bytes unchanged; and notes for the user."""
+    """The text with these numbers and lists in one environment's entry, and notes for the user."""
+    effective_entry(load_yaml(text), read_spans(text), env_id)
+    return rewrite_yaml(text, {(env_id, key): value for key, value in changes.items()})
+
+
+def rewrite_yaml(text: str, changes: Mapping[KeyPath, object]) -> tuple[str, tuple[str, ...]]:
+    """The text with these numbers and lists at these paths and all other bytes unchanged; and notes for the user."""
     document, root = load_yaml(text), read_spans(text)
-    entry = effective_entry(document, root, env_id)
-    new = {key: value if isinstance(value, list) else _plain_number(key, value) for key, value in changes.items()}
-    wanted = {key: value for key, value in new.items() if not _is_unchanged(entry.get(key), value)}
+    new = {path: value if isinstance(value, list) else _plain_number(path, value) for path, value in changes.items()}
+    wanted = {path: value for path, value in new.items() if not _is_unchanged(value_at(document, path), value)}
     if not wanted:
         return text, ()
-    for key in wanted:
-        if isinstance(old := entry.get(key), list | dict) and not isinstance(wanted[key], list):
-            raise InputError(f"{env_id}: {key} is {old!r}, but only a single value can become a number.")
-    expected = {**document, env_id: {**entry, **wanted}}
-    written = {key: _as_yaml(value) for key, value in wanted.items()}
+    for path, value in wanted.items():
+        if isinstance(old := value_at(document, path), list | dict) and not isinstance(value, list):
+            raise InputError(f"{_dotted(path)} is {old!r}, but only a single value can become a number.")
+    expected = _with_values(document, wanted)
+    spans = {path: span for path in wanted if (span := span_at(root, path)) and span.is_plain_scalar}
+    result = _splice(text, [_Edit(span.start, span.end, _as_yaml(wanted[path])) for path, span in spans.items()])
+    if not _same(load_yaml(result), _with_values(document, {path: wanted[path] for path in spans})):
+        result, spans = text, {}  # others share some of these values
+    shared: dict[KeyPath, dict[str | int, object]] = {}
+    for path, value in wanted.items():
+        if path not in spans:
+            shared.setdefault(path[:-1], {})[path[-1]] = value
+    notes: tuple[str, ...] = ()
+    for parent, values in shared.items():
+        result, more = _rewrite_mapping(result, parent, values)
+        notes += more
+    if not _same(load_yaml(result), expected):
+        raise _unsupported((), {_dotted(path): _as_yaml(value) for path, value in wanted.items()})
+    return result, notes
+
+
+def _rewrite_mapping(text: str, parent: KeyPath, values: Mapping[str | int, object]) -> _Rewritten:
+    """Set values of one mapping, of which some are not there yet, or are shared with others."""
+    document, root = load_yaml(text), read_spans(text)
+    expected = _with_values(document, {(*parent, key): value for key, value in values.items()})
+    written = {str(key): _as_yaml(value) for key, value in values.items()}
     for rewrite in (_set_and_pin, _set_beside_anchor):
         # A splice that the parser refuses is one more structure that this way of rewriting does not cover.
         with suppress(InputError, RecursionError):
-            result = rewrite(text, root, env_id, written, expected)
+            result = rewrite(text, root, parent, written, expected)
             if result is not None and _same(load_yaml(result[0]), expected):
                 return result
-    raise InputError(
-        f"{env_id}: the file's structure around this entry is not supported, so nothing was written; "
+    raise _unsupported(parent, written)
+
+
+def _unsupported(parent: KeyPath, written: Mapping[str, str]) -> InputError:
+    where = f"{_dotted(parent)}: the" if parent else "The"
+    return InputError(
+        f"{where} file's structure around this entry is not supported, so nothing was written; "
         f"set {', '.join(_lines(written))} by hand."
     )
+
+
+def value_at(document: Any, path: KeyPath) -> Any:  # noqa: ANN401 - whatever stands there
+    """The value at a path, or None."""
+    for key in path:
+        if isinstance(document, dict):
+            document = document.get(key)
+        elif isinstance(document, list) and isinstance(key, int) and key < len(document):
+            document = document[key]
+        else:
+            return None
+    return document
+
+
+def with_value(document: Any, path: KeyPath, value: object) -> Any:  # noqa: ANN401 - a document
+    """The document with another value at a path; what others share with it stays as it is."""
+    if not path:
+        return value
+    head, *rest = path
+    if isinstance(document, list) and isinstance(head, int):
+        return [*document[:head], with_value(document[head], tuple(rest), value), *document[head + 1 :]]
+    inside = document if isinstance(document, dict) else {}
+    return {**inside, head: with_value(inside.get(head, {}), tuple(rest), value)}
+
+
+def _with_values(document: Any, values: Mapping[KeyPath, object]) -> Any:  # noqa: ANN401 - a document
+    for path, value in values.items():
+        document = with_value(document, path, value)
+    return document
+
+
+def span_at(root: YamlSpan, path: KeyPath) -> YamlSpan | None:
+    """Where a value stands itself; None where it is inherited or is not there."""
+    span: YamlSpan | None = root
+    for key in path:
+        if span is None or span.alias:
+            return None
+        span = span.own(key) if isinstance(key, str) else next(iter(span.children[key : key + 1]), None)
+    return span
+
+
+def _dotted(path: KeyPath) -> str:
+    return ".".join(map(str, path))
 
 
 # --- numbers and equality -----------------------------------------------------------------------------------
 
 
-def _plain_number(key: str, value: object) -> int | float:
+def _plain_number(path: KeyPath, value: object) -> int | float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        raise InputError(f"{key}: {value!r} is not a finite number; expected an int or a float.")
+        raise InputError(f"{_dotted(path)}: {value!r} is not a finite number; expected an int or a float.")
     # Subclasses such as NumPy's float64 have a repr of their own.
     return int(value) if isinstance(value, int) else float(value)
 
@@ -292,16 +187,20 @@ def _same(left: object, right: object) -> bool:
 
 
 def _set_and_pin(
-    text: str, root: YamlSpan, env_id: str, written: dict[str, str], expected: Document
+    text: str, root: YamlSpan, parent: KeyPath, written: dict[str, str], expected: Document
 ) -> _Rewritten | None:
-    """Set the values in the entry, and pin the old ones in the entries that inherit from it."""
-    edits = _entry_edits(text, root, env_id, written)
+    """Set the values in the mapping, and pin the old ones in those beside it that inherit from it."""
+    edits = _mapping_edits(text, root, parent, written)
     notes = [edit.note for edit in edits if edit.note]
     text = _splice(text, edits)
+    if not parent:
+        return text, tuple(notes)
+    around, env_id = parent[:-1], str(parent[-1])
     pinned: dict[str, str] = {}
-    while strays := _wrong_entries(load_yaml(text), expected):
+    while strays := _wrong_entries(value_at(load_yaml(text), around), value_at(expected, around)):
         root = read_spans(text)
-        places = {name: place for name in strays if (place := root.own(name)) is not None}
+        beside = span_at(root, around)
+        places = {name: place for name in strays if beside and (place := beside.own(name)) is not None}
         anchors = {place.anchor for place in places.values()}
         # Who inherits from an entry that is still to be pinned may be right once that is done.
         ready = [name for name, place in places.items() if not place.inherits() & anchors]
@@ -311,7 +210,7 @@ def _set_and_pin(
         edits = []
         for name in ready:
             pins = strays[name] or {}
-            edits += _entry_edits(text, root, name, pins)
+            edits += _mapping_edits(text, root, (*around, name), pins)
             pinned[name] = ", ".join(_lines(pins))
         text = _splice(text, edits)
     for pins_text in dict.fromkeys(pinned.values()):
@@ -320,9 +219,11 @@ def _set_and_pin(
     return text, tuple(notes)
 
 
-def _wrong_entries(document: Document, expected: Document) -> dict[str, dict[str, str] | None]:
+def _wrong_entries(document: object, expected: object) -> dict[str, dict[str, str] | None]:
     """The entries that are not as expected, with what to pin in them; None where pinning cannot help."""
     strays: dict[str, dict[str, str] | None] = {}
+    if not isinstance(document, dict) or not isinstance(expected, dict):
+        return strays
     for name, right in expected.items():
         now = document.get(name)
         if isinstance(now, dict) and isinstance(right, dict) and now.keys() <= right.keys():
@@ -335,23 +236,23 @@ def _wrong_entries(document: Document, expected: Document) -> dict[str, dict[str
 
 
 def _set_beside_anchor(
-    text: str, root: YamlSpan, env_id: str, written: dict[str, str], expected: Document
+    text: str, root: YamlSpan, parent: KeyPath, written: dict[str, str], expected: Document
 ) -> _Rewritten | None:
     """Leave the anchor to the old values, one level down under ``<<: &name``, and set the new ones beside.
 
     Needed where an entry inherits and lacks a key that is new here: a merge can add keys, not take any away.
     """
-    entry = root.own(env_id)
-    if entry is None or entry.anchor is None or not entry.children:
+    entry, around = span_at(root, parent), span_at(root, parent[:-1])
+    if entry is None or around is None or entry.anchor is None or not entry.children:
         return None
     merge = f"{MERGE}: &{entry.anchor}"
-    note = f"{env_id} keeps its old values under '{merge}' for those who inherit them, new ones beside it."
+    note = f"{_dotted(parent)} keeps its old values under '{merge}' for those who inherit them, new ones beside it."
     if entry.flow:
         old = text[entry.start : entry.end]
         new = f"{{{', '.join([f'{MERGE}: {old}', *_lines(written)])}}}"
         return _splice(text, [_Edit(entry.start, entry.end, new)]), (note,)
     # Between the columns of the environment's id and of its settings the old lines can stay as they are.
-    column = (root.column_of_keys() + entry.column_of_keys()) // 2
+    column = (around.column_of_keys() + entry.column_of_keys()) // 2
     start = text.index(f"&{entry.anchor}", entry.start)
     end = start + 1 + len(entry.anchor)
     edits = _onto_next_line(text, start, end, column, [merge])
@@ -370,20 +271,25 @@ class _Edit(NamedTuple):
     note: str = ""
 
 
-def _splice(text: str, edits: Iterable[_Edit]) -> str:
+def splice(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
+    """The text with other parts from each start to each end."""
     parts, done = [], 0
-    for edit in sorted(edits, key=lambda edit: edit.start):
-        parts += [text[done : edit.start], edit.new]
-        done = edit.end
+    for start, end, new in sorted(edits, key=lambda edit: edit[0]):
+        parts += [text[done:start], new]
+        done = end
     return "".join([*parts, text[done:]])
 
 
-def _entry_edits(text: str, root: YamlSpan, env_id: str, written: Mapping[str, str]) -> list[_Edit]:
-    entry = root.own(env_id)
-    if entry is None:
-        raise InputError(f"{env_id} has no entry of its own.")
+def _splice(text: str, edits: Iterable[_Edit]) -> str:
+    return splice(text, [edit[:3] for edit in edits])
+
+
+def _mapping_edits(text: str, root: YamlSpan, parent: KeyPath, written: Mapping[str, str]) -> list[_Edit]:
+    entry, around = span_at(root, parent), span_at(root, parent[:-1])
+    if entry is None or around is None:
+        raise InputError(f"{_dotted(parent)} has no entry of its own.")
     if entry.alias:
-        return _alias_edits(text, root, entry, written)
+        return _alias_edits(text, around, entry, written)
     own = {key: value for key in written if (value := entry.own(key)) is not None}
     edits = [edit for key in own for edit in _value_edits(text, root, own, key, written[key])]
     lines = _lines({key: value for key, value in written.items() if key not in own})
@@ -412,12 +318,12 @@ def _value_edits(text: str, root: YamlSpan, own: Mapping[str, YamlSpan], key: st
     return [_Edit(old.start, old.end, new, note), heir]
 
 
-def _alias_edits(text: str, root: YamlSpan, entry: YamlSpan, written: Mapping[str, str]) -> list[_Edit]:
+def _alias_edits(text: str, around: YamlSpan, entry: YamlSpan, written: Mapping[str, str]) -> list[_Edit]:
     lines = [f"{MERGE}: *{entry.alias}", *_lines(written)]
-    if root.flow:
+    if around.flow:
         return [_Edit(entry.start, entry.end, f"{{{', '.join(lines)}}}")]
-    siblings = [value.column_of_keys() for _, value in root.pairs() if value.children and not value.flow]
-    column = siblings[0] if siblings else root.column_of_keys() + 2
+    siblings = [value.column_of_keys() for _, value in around.pairs() if value.children and not value.flow]
+    column = siblings[0] if siblings else around.column_of_keys() + 2
     return _onto_next_line(text, entry.start, entry.end, column, lines)
 
 
