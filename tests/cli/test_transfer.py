@@ -258,20 +258,20 @@ def test_a_file_without_the_rule_is_one_sentence(
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "most"),
     [
-        "ppo --from 40ms --to 10ms",
-        "sac --from 40ms --to 10ms --for brax",
-        "--from-zoo ppo.yml --env Pendulum-v1 --from 50ms --to 25ms",
+        ("ppo --from 40ms --to 10ms", 25),
+        ("sac --from 40ms --to 10ms --for brax", 25),
+        ("--from-zoo ppo.yml --env Pendulum-v1 --from 50ms --to 25ms", 31),  # a file's reader and writer as well
     ],
 )
-def test_a_transfer_loads_few_modules_and_nothing_heavy(words: str, tmp_path: Path) -> None:
+def test_a_transfer_loads_few_modules_and_nothing_heavy(words: str, most: int, tmp_path: Path) -> None:
     (tmp_path / "ppo.yml").write_text("Pendulum-v1:\n  n_steps: 1024\n  batch_size: 64\n")
     program = (
         "import sys\nfrom cycletime.cli import main\n"
         f"assert main({['transfer', *words.split()]!r}) == 0\n"
         "loaded = [name for name in sys.modules if name.split('.')[0] == 'cycletime']\n"
-        "assert len(loaded) <= 25, (len(loaded), loaded)\n"
+        f"assert len(loaded) <= {most}, (len(loaded), loaded)\n"
         "assert not {'jax', 'numpy', 'rich', 'gymnasium'} & sys.modules.keys()\n"
     )
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)

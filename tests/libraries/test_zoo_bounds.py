@@ -3,7 +3,7 @@
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.libraries.yaml_edit import MOST_BYTES
+from cycletime.libraries.plain_yaml import MOST_BYTES
 from cycletime.libraries.zoo import transfer_entry
 
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
@@ -15,14 +15,14 @@ MERGES = "m0: &m0 {x: 1}\n" + "".join(f"m{n + 1}: &m{n + 1} {{<<: [{', '.join([f
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (BOMB, "Line 4 and what is before it are more than 10000 values"),
-        (MERGES, "more than 10000 values"),
+        (BOMB, "Line 5 and what is before it are more than 20000 values"),
+        (MERGES, "more than 20000 values"),
         ("A: " + "[" * 100_000, "Line 1 is nested 51 levels deep: at most 50 are read."),
         ("A:\n" + "".join(" " * n + "- \n" for n in range(1, 300)), "is nested 51 levels deep"),
         (f"A:\n  n_steps: {'9' * 400}\n", "Line 2 has a number of 400 digits: at most 60 are read."),
         (f"A:\n  n_steps: 0x{'f' * 9000}\n", "Line 2 has a number of 9002 digits"),
         (f"A:\n  gamma: 0.{'9' * 5000}\n", "Line 2 has a number of 5002 digits"),
-        ("x" * (MOST_BYTES + 1), "The file has 262145 characters: at most 262144 are read."),
+        ("x" * (MOST_BYTES + 1), "The file has 1048577 characters: at most 1048576 are read."),
         ("A: &a\n  n_steps: [*a]\n  x: *a\n", "The value named &a has *a in itself: it would never end."),
     ],
 )
@@ -34,7 +34,7 @@ def test_what_is_too_large_is_refused(text: str, says: str) -> None:
 
 
 def test_values_are_counted_wherever_they_stand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cycletime.libraries.yaml_edit._MOST_VALUES", 100)
+    monkeypatch.setattr("cycletime.libraries.plain_yaml._MOST_VALUES", 100)
     text = "A:\n" + "".join(f"  k{n}: 1\n" for n in range(60))
     with pytest.raises(InputError, match="Line 50 and what is before it are more than 100 values"):
         transfer_entry(text, "A", "ppo", "16ms", "4ms")

@@ -59,7 +59,7 @@ def test_tuples_and_dictionaries_in_it_are_plain_data() -> None:
         ("- 3\n", "The saved configuration is not a list of names and values."),
         ("- - - a\n", "The saved configuration is not a list of names and values."),
         ("- - - [a]\n    - 1\n", "The saved configuration is not a list of names and values."),
-        ("- [\n", "The saved configuration cannot be read"),
+        ("- [\n", "Line 3 is not valid YAML"),
         (" [" * 1000, "levels deep"),
     ],
 )

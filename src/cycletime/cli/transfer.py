@@ -224,7 +224,7 @@ class TransferZoo(TransferOptions):
     """Write the file there, which must not exist yet, and the table to standard output."""
 
     def run(self) -> int:
-        from cycletime.libraries.yaml_edit import MOST_BYTES
+        from cycletime.libraries.plain_yaml import MOST_BYTES
         from cycletime.libraries.zoo import transfer_entry
 
         text = read_bounded_text(

@@ -107,6 +107,12 @@ TIME_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
         *_keys(COUNT, _STEPS, "env.episode_length", "policy.online_buffer_capacity", carried=False),
     ),
 }
+ENVIRONMENT_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
+    "isaac-lab": _MANAGED,
+    "mjlab": _MANAGED,
+    "mujoco-playground": _BRAX,
+}
+"""The same of the environments' own settings, by the library that has them."""
 PREFIXES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "isaac-lab": (("agent.", ""), ("env.", "")),
     "rsl-rl": (("agent.", ""), ("runner.", "")),
@@ -118,6 +124,7 @@ PREFIXES: Mapping[str, tuple[tuple[str, str], ...]] = {
 """By library, how files and command lines of it begin names, and how the tables begin the same; the first that fits."""
 _CYCLE_TIMES: Mapping[str, tuple[str, str, Fraction | None]] = {
     "isaac-lab": ("sim.dt", "decimation", None),
+    "mjlab": ("sim.mujoco.timestep", "decimation", None),
     "mujoco-playground": ("ctrl_dt", "action_repeat", Fraction(1)),
 }
 """By library, the two settings whose product is the cycle time, and what the second is where nothing is said."""
@@ -149,7 +156,10 @@ _NO_NAMES = ("tail", "remark", "remarks", "defaults", "per_vector_step")
 
 def means_time(library: str, name: str) -> TimeKey | None:
     """What is known of a setting beside the tables, if anything."""
-    return next((key for key in TIME_KEYS.get(library, ()) if fnmatchcase(name, key.pattern)), None)
+    return next(
+        (key for key in TIME_KEYS.get(library, ENVIRONMENT_KEYS.get(library, ())) if fnmatchcase(name, key.pattern)),
+        None,
+    )
 
 
 def canonical_names(library: str, names: Collection[str], known: Collection[str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ data are read as plain data; nothing is imported or called, and every other tag 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,49 +19,26 @@ import yaml
 from cycletime.duration import Duration, DurationLike, typed_duration
 from cycletime.errors import InputError, did_you_mean
 from cycletime.libraries import LIBRARIES, read_settings
-from cycletime.libraries.yaml_edit import check_yaml_size, read_entry, rewrite_entry
+from cycletime.libraries.plain_yaml import is_saved_ordered_dict, load_yaml
+from cycletime.libraries.yaml_edit import read_entry, rewrite_entry
 from cycletime.rules import ALGORITHMS, Rule
 from cycletime.rules.hyperparameters import Hyperparameters, part_names
 from cycletime.rules.laws import nearest_whole
 from cycletime.rules.quantities import check_count
 from cycletime.rules.sac import SAC, OffPolicy
 
-_PYTHON = "tag:yaml.org,2002:python/"
-_ORDERED_DICT = f"{_PYTHON}object/apply:collections.OrderedDict"
-
-
-class _SavedLoader(yaml.SafeLoader):
-    """A safe loader that knows the tags of plain data."""
+_NOT_PLAIN = re.compile(r"!!python/(?!tuple\b|object/apply:collections\.OrderedDict\b)\S*")
 
 
 def as_zoo_file(text: str, env_id: str) -> tuple[str, tuple[str, ...]]:
     """The text, or if it is a saved configuration a Zoo file with that as the environment's entry; and a note then."""
-    if not text.lstrip("\ufeff").startswith("!!python/object/apply:collections.OrderedDict"):
+    if not is_saved_ordered_dict(text):
         return text, ()
-    try:
-        check_yaml_size(text)
-        saved = yaml.load(text, Loader=_SavedLoader)
-    except yaml.YAMLError as error:
-        tag = str(getattr(error, "problem", error)).rpartition(" ")[2]
-        raise InputError(f"The saved configuration cannot be read: {tag} is refused, nothing is executed.") from error
+    if tag := _NOT_PLAIN.search(text):
+        # It would be text in the file that is written.
+        raise InputError(f"The saved configuration cannot be read: {tag.group()} is refused, nothing is executed.")
     note = f"A saved configuration has no environment's name: it is written as the entry {env_id} of a Zoo file."
-    return yaml.safe_dump({env_id: saved}, sort_keys=False, allow_unicode=True), (note,)
-
-
-def _ordered_dict(loader: yaml.SafeLoader, node: yaml.Node) -> dict[Any, Any]:
-    arguments = loader.construct_sequence(node, deep=True) if isinstance(node, yaml.SequenceNode) else []
-    try:
-        return dict(*arguments)
-    except (TypeError, ValueError):
-        raise InputError("The saved configuration is not a list of names and values.") from None
-
-
-def _tuple(loader: yaml.SafeLoader, node: yaml.Node) -> list[Any]:
-    return loader.construct_sequence(node, deep=True) if isinstance(node, yaml.SequenceNode) else []
-
-
-_SavedLoader.add_constructor(_ORDERED_DICT, _ordered_dict)
-_SavedLoader.add_constructor(f"{_PYTHON}tuple", _tuple)
+    return yaml.safe_dump({env_id: load_yaml(text)}, sort_keys=False, allow_unicode=True), (note,)
 
 
 WRAPPER_NAME = "cycletime.tasks.CycleTime"

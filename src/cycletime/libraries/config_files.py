@@ -1,0 +1,201 @@
+"""One file of a configuration: YAML, JSON, Stable-Baselines3's zip or flags, as plain data with its places.
+
+Sizes and depths are bounded, nothing is executed, and nothing that was pickled is opened.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from cycletime.bounded import open_regular, read_bounded_text
+from cycletime.errors import InputError, quote
+from cycletime.libraries.plain_yaml import MOST_BYTES, Document, YamlSpan, load_yaml, read_spans
+
+KeyPath: TypeAlias = tuple[str | int, ...]
+"""The keys and positions that lead to a value in a file."""
+_MOST_LEVELS = 50
+_MOST_DIGITS = 60
+_MOST_DATA = 16 * MOST_BYTES
+"""Bytes of a zip's JSON, in which pickled values are long texts."""
+_FLAG = re.compile(r"--([A-Za-z][\w.-]*)(?:(?:=|[ \t]+|[ \t]*\\?\r?\n[ \t]*)(?!--)(\"[^\"\n]*\"|'[^'\n]*'|[^\s\\]+))?")
+_ROW = re.compile(r"^\|([A-Za-z][\w. -]*)\|([^|\n]*)\|\s*$", re.MULTILINE)
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_COMMENT = re.compile(r"(?:^|(?<=\s))#")
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    """One file of a configuration."""
+
+    path: Path
+    kind: Literal["yaml", "json", "flags", "zip"]
+    text: str
+    """As it is, a byte order mark and its line ends included; of a zip the JSON in it."""
+    document: Document
+
+    @cached_property
+    def root(self) -> YamlSpan:
+        """Where everything stands in the text of YAML and of JSON, which the same parser can place."""
+        return read_spans(self.text.replace("\t", " ") if self.kind != "yaml" else self.text)
+
+    def line(self, path: KeyPath) -> int | None:
+        """The line of a value, from 1; that of what it is in where the value itself is inherited."""
+        if self.kind in ("flags", "zip"):
+            places = self.flag_places
+            return None if path[:1] not in places else self.text.count("\n", 0, places[path[:1]][0]) + 1
+        return self.text.count("\n", 0, self.nearest_span(path).start) + 1
+
+    def nearest_span(self, path: KeyPath) -> YamlSpan:
+        """Where a value stands, or the innermost that it is in."""
+        span = self.root
+        for key in path:
+            if span.alias:
+                span = next((other for other in self.root.walk() if other.anchor == span.alias), span)
+            inner = span.own(key) if isinstance(key, str) else next(iter(span.children[key : key + 1]), None)
+            if inner is None:
+                break
+            span = inner
+        return span
+
+    @cached_property
+    def flag_places(self) -> dict[KeyPath, tuple[int, int]]:
+        """By flag, where its value starts and ends in the text."""
+        if self.kind != "flags":
+            return {}
+        return {(name,): place for name, _, place in _find_flags(self.text)}
+
+    def comments(self) -> dict[int, str]:
+        """By line, from 1, the comment on it, without its '#'."""
+        if self.kind != "yaml":
+            return {}
+        scalars = sorted((span.start, span.end) for span in self.root.walk() if span.scalar is not None)
+        found: dict[int, str] = {}
+        at, begin = 0, 0
+        for number, line in enumerate(self.text.splitlines(keepends=True), start=1):
+            for comment in _COMMENT.finditer(line):
+                place = begin + comment.start()
+                while at < len(scalars) and scalars[at][1] <= place:
+                    at += 1
+                if at == len(scalars) or not scalars[at][0] <= place < scalars[at][1]:
+                    found[number] = line[comment.start() :].lstrip("#").strip()
+                    break
+            begin += len(line)
+        return found
+
+
+def read_config_file(path: Path) -> ConfigFile:
+    """One file, by what is in it: a zip, JSON, YAML, or flags.
+
+    Raises:
+        InputError: if it is none of them, or larger or deeper than what is read.
+    """
+    try:
+        with open_regular(path) as file:
+            is_zip = file.read(4) == b"PK\x03\x04"
+    except FileNotFoundError:
+        raise InputError(f"There is no file {path}.") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+    if is_zip:
+        return _read_zip(path)
+    text = read_bounded_text(path, MOST_BYTES, encoding="utf-8")
+    bare = text.lstrip("\ufeff").lstrip()
+    try:
+        if bare.startswith("{") and not path.suffix.startswith(".y"):
+            return ConfigFile(path, "json", text, _load_json(bare))
+        if flags := _flag_document(bare):
+            return ConfigFile(path, "flags", text, flags)
+        return ConfigFile(path, "yaml", text, load_yaml(text))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _load_json(text: str) -> Document:
+    deepest = level = 0
+    for mark in re.finditer(r'"(?:[^"\\]|\\.)*"|[\[{\]}]', text):
+        level += {"[": 1, "{": 1, "]": -1, "}": -1}.get(mark.group(), 0)
+        deepest = max(deepest, level)
+    if deepest > _MOST_LEVELS:
+        raise InputError(f"It is nested {deepest} levels deep: at most {_MOST_LEVELS} are read.")
+    try:
+        document = json.loads(text, object_pairs_hook=_without_repeats, parse_int=_bounded_int)
+    except json.JSONDecodeError as error:
+        raise InputError(f"Line {error.lineno} is not valid JSON: {error.msg}.") from error
+    if not isinstance(document, dict):
+        raise InputError(f"It is {quote(document)}; expected a mapping of names to values.")
+    return document
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise InputError(f"{name!r} is there twice; keep one, as which counts is an accident.")
+        found[name] = value
+    return found
+
+
+def _bounded_int(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise InputError(f"A number of {len(text)} digits is there: at most {_MOST_DIGITS} are read.")
+    return int(text)
+
+
+def _read_zip(path: Path) -> ConfigFile:
+    """Stable-Baselines3's `data`: JSON, in which what is pickled is text that nobody opens."""
+    try:
+        with open_regular(path) as opened, zipfile.ZipFile(opened) as archive:
+            entry = next((each for each in archive.infolist() if each.filename == "data"), None)
+            if entry is None:
+                raise InputError(f"{path} has no 'data' in it, which Stable-Baselines3's model.zip has.")
+            if entry.file_size > _MOST_DATA:
+                raise InputError(f"{path} has {entry.file_size} bytes of 'data': at most {_MOST_DATA} are read.")
+            with archive.open(entry) as data:
+                content = data.read(_MOST_DATA + 1)  # what the zip says of the size may be too little
+    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path} is no zip file that can be read: {error}.") from error
+    if len(content) > _MOST_DATA:
+        raise InputError(f"{path} has more than {_MOST_DATA} bytes of 'data': at most so many are read.")
+    try:
+        text = content.decode()
+        return ConfigFile(path, "zip", text, _load_json(text))
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: 'data' is no text.") from None
+
+
+def _flag_document(text: str) -> Document:
+    """Flags such as --num-steps 2048, or rows |num_steps|2048| as TensorBoard has them; empty for anything else."""
+    found: Document = {}
+    for name, value, _ in _find_flags(text):
+        if name in found:
+            raise InputError(f"--{name.replace('_', '-')} is there twice; keep one.")
+        found[name] = value
+    return found
+
+
+def _find_flags(text: str) -> Iterator[tuple[str, Any, tuple[int, int]]]:
+    rows = list(_ROW.finditer(text))
+    if rows:
+        matches = [row for row in rows if row.group(1) != "param"]
+    else:
+        matches = list(_FLAG.finditer(text)) if re.search(r"(^|\s)--[A-Za-z]", text) and ": " not in text else []
+    for match in matches:
+        written = match.group(2)
+        value = True if written is None else plain_value(written.strip("\"'"))
+        yield match.group(1).strip().replace("-", "_"), value, match.span(2)
+
+
+def plain_value(text: str) -> Any:  # noqa: ANN401 - whatever it is
+    """A number, true, false or nothing where a text is one, else the text."""
+    if _NUMBER.fullmatch(text) and len(text) <= _MOST_DIGITS:
+        return int(text) if text.lstrip("+-").isdigit() else float(text)
+    return {"true": True, "false": False, "none": None, "null": None}.get(text.lower(), text)

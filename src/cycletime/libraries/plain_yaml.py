@@ -1,0 +1,251 @@
+"""YAML as plain data: bounded while it is parsed, nothing constructed, and where in the text each value stands.
+
+What a file could fill the memory or the day with (aliases of aliases, endless nesting, huge numbers) is counted before
+anything is built of it. Tags that name Python's classes, as Isaac Lab, mjlab and the RL Zoo write them into what they
+save, are read as lists, mappings and text; nothing is imported or called, and every other tag is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import yaml
+
+from cycletime.errors import InputError
+
+MOST_BYTES = 1024 * 1024
+_MOST_VALUES = 20_000
+_MOST_LEVELS = 50
+_MOST_DIGITS = 60
+_NUMBER = re.compile(r"[-+.]?[0-9][0-9a-zA-Z_.:+-]*")
+
+
+def check_yaml_size(text: str) -> None:
+    """Count what the text would become, with every alias written out, while it is parsed."""
+    if len(text) > MOST_BYTES:
+        raise InputError(f"The file has {len(text)} characters: at most {MOST_BYTES} are read.")
+    tally = _ValueCounter()
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        where = f"Line {event.start_mark.line + 1}" if event.start_mark else "The file"
+        if isinstance(event, yaml.ScalarEvent) and len(event.value) > _MOST_DIGITS and _NUMBER.fullmatch(event.value):
+            raise InputError(f"{where} has a number of {len(event.value)} digits: at most {_MOST_DIGITS} are read.")
+        tally.add(event)
+        if len(tally.around) > _MOST_LEVELS:
+            raise InputError(f"{where} is nested {len(tally.around)} levels deep: at most {_MOST_LEVELS} are read.")
+        if tally.values > _MOST_VALUES:
+            raise InputError(
+                f"{where} and what is before it are more than {_MOST_VALUES} values: at most so many are read."
+            )
+
+
+@dataclass
+class _ValueCounter:
+    """How many values there are so far, with every alias written out."""
+
+    values: int = 0
+    sizes: dict[str | None, int] = field(default_factory=dict)
+    """By anchor, the values in what it names."""
+    around: list[tuple[str | None, int]] = field(default_factory=list)
+    """The collections that are not ended: the anchor of each, and how many values came before it."""
+
+    def add(self, event: yaml.Event) -> None:
+        if isinstance(event, yaml.AliasEvent):
+            if any(anchor == event.anchor for anchor, _ in self.around):
+                raise InputError(f"The value named &{event.anchor} has *{event.anchor} in itself: it would never end.")
+            self.values += self.sizes.get(event.anchor, 1)
+        elif isinstance(event, yaml.ScalarEvent):
+            self.values += 1
+            self.sizes[event.anchor] = 1
+        elif isinstance(event, yaml.CollectionStartEvent):
+            self.around.append((event.anchor, self.values))
+            self.values += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = self.around.pop()
+            self.sizes[anchor] = self.values - before
+
+
+Document: TypeAlias = dict[Any, Any]
+
+MERGE = "<<"
+_PYTHON = "tag:yaml.org,2002:python/"
+_ORDERED_DICT = f"{_PYTHON}object/apply:collections.OrderedDict"
+_PLAIN_CALLS = ("builtins.slice", "pathlib.", "torch.device", "isaaclab", "omni.isaac.", "mjlab.")
+"""Beginnings of what a dump calls for values that settings have: ranges, paths, members of the libraries' own enums."""
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """A safe loader that reads the tags of saved configurations as plain data."""
+
+
+def _construct_mapping(loader: yaml.SafeLoader, node: yaml.Node, suffix: str = "") -> object:
+    return loader.construct_mapping(node, deep=True) if isinstance(node, yaml.MappingNode) else suffix
+
+
+def _construct_ordered_dict(loader: yaml.SafeLoader, node: yaml.Node) -> dict[Any, Any]:
+    arguments = loader.construct_sequence(node, deep=True) if isinstance(node, yaml.SequenceNode) else []
+    try:
+        return dict(*arguments)
+    except (TypeError, ValueError):
+        raise InputError("The saved configuration is not a list of names and values.") from None
+
+
+def _construct_list(loader: yaml.SafeLoader, node: yaml.Node) -> list[Any]:
+    return loader.construct_sequence(node, deep=True) if isinstance(node, yaml.SequenceNode) else []
+
+
+def _construct_name(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> str:
+    return suffix
+
+
+def _construct_object(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> object:
+    return _construct_mapping(loader, node, suffix)
+
+
+def _construct_call(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> str:
+    if not suffix.startswith(_PLAIN_CALLS):
+        raise yaml.constructor.ConstructorError(
+            None,
+            None,
+            f"could not determine a constructor for the tag '{_PYTHON}object/apply:{suffix}'",
+            node.start_mark,
+        )
+    arguments = loader.construct_sequence(node, deep=True) if isinstance(node, yaml.SequenceNode) else []
+    return f"{suffix}({', '.join(map(repr, arguments))})"
+
+
+for _tag in ("tuple", "list"):
+    _PlainLoader.add_constructor(f"{_PYTHON}{_tag}", _construct_list)
+_PlainLoader.add_constructor(f"{_PYTHON}dict", _construct_mapping)
+_PlainLoader.add_constructor(_ORDERED_DICT, _construct_ordered_dict)
+_PlainLoader.add_multi_constructor(f"{_PYTHON}name:", _construct_name)
+_PlainLoader.add_multi_constructor(f"{_PYTHON}object:", _construct_object)
+_PlainLoader.add_multi_constructor(f"{_PYTHON}object/apply:", _construct_call)
+
+
+def load_yaml(text: str) -> Document:
+    """The values of one mapping; nothing in the text is evaluated."""
+    try:
+        check_yaml_size(text)
+        document = yaml.load(text, Loader=_PlainLoader)
+    except yaml.YAMLError as error:
+        raise InputError(_explain_yaml_error(error, text)) from error
+    except InputError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        # PyYAML lets these through for values that contradict their tag, such as '!!float abc'.
+        raise InputError(f"The YAML holds a value that its tag does not allow: {error}.") from error
+    if document is None:
+        raise InputError("The file is empty; expected names with their values.")
+    if not isinstance(document, dict):
+        raise InputError(f"The file is {document!r:.40}; expected a mapping of names to values.")
+    return document
+
+
+def is_saved_ordered_dict(text: str) -> bool:
+    """Whether it is what the RL Zoo saves beside a trained agent."""
+    return text.lstrip("\ufeff").startswith("!!python/object/apply:collections.OrderedDict")
+
+
+def _explain_yaml_error(error: yaml.YAMLError, text: str) -> str:
+    if isinstance(error, yaml.reader.ReaderError):
+        line = text.count("\n", 0, error.position) + 1
+        return f"Line {line} is not valid YAML: the character {chr(int(error.character))!r} is not allowed."
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    where = f"Line {mark.line + 1}" if mark else "The file"
+    problem = str(getattr(error, "problem", None) or error).replace("\n", " ")
+    if getattr(error, "context", None) == "expected a single document in the stream":
+        return f"{where} starts a second YAML document ('---'); expected one document."
+    if problem.startswith("could not determine a constructor"):
+        tag = problem.rpartition(" tag ")[2]
+        return f"{where} has the tag {tag}, which is refused: only plain YAML is read, nothing executed."
+    return f"{where} is not valid YAML: {problem}."
+
+
+@dataclass(frozen=True)
+class YamlSpan:
+    """Where one key or value is written in the text."""
+
+    start: int
+    """Index of its first character, an anchor or tag included."""
+    end: int
+    """Index after its last own character; the parser's own mark of a block runs on to the next entry."""
+    column: int
+    """Its first character's column, from 0."""
+    anchor: str | None
+    """``name`` in ``&name``, if it has one."""
+    alias: str | None
+    """``name`` if all that is written here is ``*name``."""
+    scalar: str | None
+    """Its content if it is a scalar."""
+    flow: bool
+    """Whether it is a list or mapping in brackets."""
+    children: tuple[YamlSpan, ...]
+    """A list's items; a mapping's keys and values in turn."""
+
+    def pairs(self) -> Iterable[tuple[YamlSpan, YamlSpan]]:
+        """The own keys and values of a mapping, without what it merges."""
+        return zip(self.children[::2], self.children[1::2], strict=False)
+
+    def own(self, key: str) -> YamlSpan | None:
+        return next((value for name, value in self.pairs() if name.scalar == key), None)
+
+    def column_of_keys(self) -> int:
+        return self.children[0].column
+
+    def walk(self) -> Iterator[YamlSpan]:
+        """This place and all in it, in the order of the text."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def inherits(self) -> set[str]:
+        """The anchors that a mapping takes values from, directly."""
+        merged = [value for key, value in self.pairs() if key.scalar == MERGE]
+        sources = [self, *merged, *(item for value in merged for item in value.children)]
+        return {place.alias for place in sources if place.alias}
+
+
+def read_spans(text: str) -> YamlSpan:
+    """Where everything stands, from the parser's events: its composed nodes forget where an alias is written."""
+    events = yaml.parse(text, Loader=yaml.SafeLoader)
+    nodes = (event for event in events if isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent))
+    return _read_span(text, next(nodes), nodes)
+
+
+def _read_span(text: str, event: yaml.Event, following: Iterator[yaml.Event]) -> YamlSpan:
+    first, last = event.start_mark, event.end_mark
+    assert first is not None, "the type allows None, the parser always sets it"
+    assert last is not None, "the type allows None, the parser always sets it"
+    children: list[YamlSpan] = []
+    end = last.index
+    flow = bool(getattr(event, "flow_style", False))
+    if isinstance(event, yaml.CollectionStartEvent):
+        while not isinstance(child := next(following), yaml.CollectionEndEvent):
+            children.append(_read_span(text, child, following))
+        end = child.end_mark.index if flow and child.end_mark else children[-1].end
+    elif isinstance(event, yaml.ScalarEvent) and event.style in ("|", ">"):
+        written = text[first.index : end]
+        # The blank lines after a block scalar are its own only under the indicator '+'.
+        end = end if "+" in written.partition("\n")[0] else first.index + len(written.rstrip())
+    name = event.anchor if isinstance(event, yaml.NodeEvent) else None
+    is_alias = isinstance(event, yaml.AliasEvent)
+    return YamlSpan(
+        start=first.index,
+        end=end,
+        column=first.column,
+        anchor=None if is_alias else name,
+        alias=name if is_alias else None,
+        scalar=event.value if isinstance(event, yaml.ScalarEvent) else None,
+        flow=flow,
+        children=tuple(children),
+    )
+
+
+def repeated_keys(mapping: YamlSpan) -> list[str]:
+    """The own keys of a mapping that stand in it twice: which counts is an accident."""
+    times = Counter(key.scalar for key, _ in mapping.pairs() if key.scalar is not None)
+    return [key for key, count in times.items() if count > 1 and key != MERGE]

@@ -1,0 +1,148 @@
+"""Which library wrote a configuration, from the names in it: the agent's side, the environment's, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from cycletime.errors import InputError
+
+LOOKED_FOR = {
+    "isaac-lab or mjlab (environment)": "decimation, sim",
+    "mujoco-playground (environment)": "ctrl_dt",
+    "rsl-rl": "num_steps_per_env, algorithm",
+    "rl-games": "params.config.horizon_length",
+    "skrl": "agent.discount_factor",
+    "brax or mujoco-playground": "unroll_length or min_replay_size, discounting",
+    "lerobot": "policy.type with dataset, env, job_name or fps",
+    "stable-baselines3": "n_steps, buffer_size or batch_size with policy, gae_lambda or n_timesteps",
+    "an RL Zoo file": "environment ids with such settings",
+    "cleanrl": "total_timesteps with num_minibatches or q_lr",
+    "purejaxrl": "NUM_STEPS, NUM_MINIBATCHES",
+}
+"""By library, the names that it is recognised by, for people."""
+
+
+_OFF_POLICY_NAMES = (
+    *("q_lr", "policy_lr", "buffer_size", "polyak", "agent.polyak", "min_replay_size", "max_replay_size"),
+    *("grad_updates_per_step", "memory_size", "fill_buffer"),
+)
+"""Settings of a replay buffer or of what learns from it."""
+
+
+class Part(NamedTuple):
+    """A part of a document that is one library's."""
+
+    path: tuple[str, ...]
+    """Where it is in the document."""
+    agent: str | None
+    """The library whose settings of an agent these are."""
+    environment: str | None
+    """The library whose settings of an environment these are."""
+
+
+def recognise_parts(document: Mapping[Any, Any]) -> list[Part]:
+    """The document itself if it is one library's, else those of its sections that are."""
+    agent, environment = _agent_library(document), _environment_library(document)
+    if agent or environment:
+        return [Part((), agent, environment)]
+    parts = []
+    for name, section in document.items():
+        if isinstance(section, Mapping) and isinstance(name, str):
+            found = Part((name,), _agent_library(section), _environment_library(section))
+            if found.agent or found.environment:
+                parts.append(found)
+    return parts
+
+
+def is_zoo_file(document: Mapping[Any, Any]) -> bool:
+    """Whether it is a mapping from environment ids to settings of Stable-Baselines3."""
+    entries = [entry for entry in document.values() if isinstance(entry, Mapping)]
+    return (
+        len(entries) == len(document) > 0
+        and not _agent_library(document)
+        and any(_has_any(entry, "n_timesteps", "policy", "n_steps", "gamma", "<<") for entry in entries)
+        and not any(_agent_library(entry) not in (None, "stable-baselines3") for entry in entries)
+        and not any(_environment_library(entry) for entry in entries)
+    )
+
+
+def _environment_library(document: Mapping[Any, Any]) -> str | None:
+    simulation = document.get("sim")
+    if "decimation" in document and isinstance(simulation, Mapping):
+        return "mjlab" if "mujoco" in simulation else "isaac-lab"
+    return "mujoco-playground" if _has_any(document, "ctrl_dt") else None
+
+
+def _agent_library(document: Mapping[Any, Any]) -> str | None:
+    runner, config = document.get("runner"), _section(document, "params", "config") or document.get("config")
+    agent, policy = document.get("agent"), document.get("policy")
+    if isinstance(document.get("algorithm"), Mapping) and any(
+        isinstance(each, Mapping) and "num_steps_per_env" in each for each in (document, runner)
+    ):
+        return "rsl-rl"
+    if isinstance(config, Mapping) and _has_any(config, "horizon_length", "minibatch_size"):
+        return "rl-games"
+    if (isinstance(agent, Mapping) and "discount_factor" in agent) or _has_all(document, "rollouts", "discount_factor"):
+        return "skrl"
+    if isinstance(policy, Mapping) and "type" in policy and _has_any(document, "dataset", "env", "job_name", "fps"):
+        return "lerobot"
+    if _has_any(document, "unroll_length", "min_replay_size", "grad_updates_per_step") and _has_any(
+        document, "discounting", "num_timesteps", "num_minibatches"
+    ):
+        return "brax"
+    if _has_all(document, "NUM_STEPS", "NUM_MINIBATCHES"):
+        return "purejaxrl"
+    if "total_timesteps" in document and _has_any(document, "num_minibatches", "update_epochs", "q_lr", "policy_lr"):
+        return "cleanrl"
+    if _has_any(document, "n_steps", "buffer_size", "batch_size") and _has_any(
+        document, "policy", "gae_lambda", "n_timesteps", "learning_starts", "policy_class"
+    ):
+        return "stable-baselines3"
+    return None
+
+
+def recognise_algorithm(library: str, settings: Mapping[str, Any]) -> str | None:
+    """The algorithm of a library's settings, by their dotted names; None where it has no rule here.
+
+    Raises:
+        InputError: if the settings name another algorithm than those that have a rule.
+    """
+    if library == "rsl-rl":
+        named = settings.get("algorithm.class_name", "PPO")
+        if not str(named).rpartition(".")[2].rpartition(":")[2].upper().endswith("PPO"):
+            raise InputError(f"algorithm.class_name is {named!r}: rsl-rl's PPO has rules, and no other of it.")
+        return "ppo"
+    if library in ("stable-baselines3", "sbx"):
+        return _stable_baselines3_algorithm(settings)
+    if library == "lerobot":
+        kind = settings.get("policy.type")
+        return "sac" if kind in ("sac", "gaussian_actor") else None
+    if library in ("rl-games", "purejaxrl", "pufferlib"):
+        return "ppo"
+    return "sac" if _has_any(settings, *_OFF_POLICY_NAMES) else "ppo"
+
+
+def _stable_baselines3_algorithm(settings: Mapping[str, Any]) -> str:
+    if not _has_any(settings, "buffer_size", "learning_starts", "tau", "train_freq", "replay_buffer_class"):
+        return "ppo" if _has_any(settings, "batch_size", "clip_range", "n_epochs") else "a2c"
+    if _has_any(settings, "top_quantiles_to_drop_per_net"):
+        return "tqc"
+    if _has_any(settings, "policy_delay", "target_policy_noise"):
+        return "ddpg" if settings.get("policy_delay") == 1 and settings.get("target_noise_clip") == 0 else "td3"
+    return "sac"
+
+
+def _section(document: Mapping[Any, Any], *names: str) -> Any:  # noqa: ANN401 - whatever stands there
+    found: Any = document
+    for name in names:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
+
+
+def _has_any(document: Mapping[Any, Any], *names: str) -> bool:
+    return any(name in document for name in names)
+
+
+def _has_all(document: Mapping[Any, Any], *names: str) -> bool:
+    return all(name in document for name in names)
