@@ -62,6 +62,7 @@ class Tree:
 @dataclass
 class _Module:
     path: Path
+    text: str
     body: list[ast.stmt]
     comments: Mapping[int, str]
     names: dict[str, ast.AST]
@@ -138,15 +139,36 @@ class SourceReader:
                 for one in each.node.body:  # type: ignore[union-attr]  # a class has statements
                     if isinstance(one, ast.ClassDef) and one.name == node.attr:
                         return _Definition(one, each.module)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            imported = module.names.get(node.value.id)
-            if isinstance(imported, ast.ImportFrom):
-                for path in _module_files(module.path, imported, node.value.id):
-                    if (other := self.module(path)) and isinstance(
-                        found := self._lookup(other, node.attr), _Definition
-                    ):
-                        return found
+        for path in self._module_paths(node.value, module) if isinstance(node, ast.Attribute) else ():
+            other = self.module(path)
+            if other and isinstance(found := self._lookup(other, node.attr), _Definition):  # type: ignore[union-attr]
+                return found
         return None
+
+    def _module_paths(self, node: ast.expr, module: _Module) -> list[Path]:
+        """Files of the module that a name, or a name in a package, means."""
+        if isinstance(node, ast.Attribute):
+            packages = [path.parent for path in self._module_paths(node.value, module) if path.name == "__init__.py"]
+            return [path for each in packages for path in _files_of(each / node.attr)]
+        imported = module.names.get(node.id) if isinstance(node, ast.Name) else None
+        if isinstance(imported, ast.ImportFrom):
+            alias = next(one for one in imported.names if (one.asname or one.name) == node.id)  # type: ignore[attr-defined]
+            return _module_files(module.path, imported, alias.name)
+        if isinstance(imported, ast.Import):
+            name = next(one.name for one in imported.names if one.asname == node.id)  # type: ignore[attr-defined]
+            return _module_files(module.path, ast.ImportFrom(name, [], 0))
+        return []
+
+    def dotted_name(self, path: Path, name: str) -> str:
+        """The module that a name was imported as, as an import would write it; a relative one begins with a dot."""
+        module = self.module(path)
+        imported = module.names.get(name) if module else None
+        if isinstance(imported, ast.Import):
+            return next(one.name for one in imported.names if one.asname == name)
+        if isinstance(imported, ast.ImportFrom):
+            alias = next(one for one in imported.names if (one.asname or one.name) == name)
+            return "." * min(imported.level, 1) + ".".join(filter(None, [imported.module, alias.name]))
+        return f".{name}"
 
     def _lookup(self, module: _Module, name: str, depth: int = 0) -> _Found | None:
         node = module.names.get(name)
@@ -159,7 +181,11 @@ class SourceReader:
             alias = next((one for one in each.names if (one.asname or one.name) == name), None)
             for path in _module_files(module.path, each):
                 other = self.module(path)
-                if other and other is not module and (found := self._lookup(other, alias.name if alias else name, depth + 1)):
+                if (
+                    other
+                    and other is not module
+                    and (found := self._lookup(other, alias.name if alias else name, depth + 1))
+                ):
                     return found
         return None
 
@@ -227,8 +253,10 @@ class SourceReader:
                 self._run(overridden[0].node.body, scope, overridden[0].module, overridden[1:])  # type: ignore[arg-type]
             elif isinstance(each, ast.If):
                 chosen = self._decide(each.test, scope, module)
-                returned = None if chosen is None else self._run(
-                    each.body if chosen else each.orelse, scope, module, overridden
+                returned = (
+                    None
+                    if chosen is None
+                    else self._run(each.body if chosen else each.orelse, scope, module, overridden)
                 )
                 if returned is not None:
                     return returned
@@ -322,12 +350,18 @@ class SourceReader:
             original = self._evaluate(node.args[0], scope, module)
             return _merged(original, given) if isinstance(original, Tree) else None
         found = scope.get(name) if isinstance(callee, ast.Name) else None
+        if name in _CONVERSIONS and isinstance(callee, ast.Name) and len(node.args) == 1:
+            number = self._evaluate(node.args[0], scope, module)
+            if isinstance(number, Leaf) and type(number.value) in (int, float):
+                return Leaf(_CONVERSIONS[name](number.value), number.file, number.line)  # type: ignore[arg-type]
+            return None
         definition = found if isinstance(found, _Definition) else self._reference(callee, module)
         if definition is not None:
             if isinstance(definition.node, ast.FunctionDef):
                 positional = definition.node.args.args
                 given |= {
-                    spec.arg: self._evaluate(each, scope, module) for spec, each in zip(positional, node.args, strict=False)
+                    spec.arg: self._evaluate(each, scope, module)
+                    for spec, each in zip(positional, node.args, strict=False)
                 }
             return self._make(definition, given)
         if isinstance(callee, ast.Attribute) and name in ("copy", "replace"):
@@ -349,7 +383,7 @@ def _parse(path: Path) -> _Module | None:
         return None
     names: dict[str, ast.AST] = {}
     stars: list[ast.ImportFrom] = []
-    for each in body:
+    for each in _flat_statements(body):
         if isinstance(each, ast.ClassDef | ast.FunctionDef):
             names[each.name] = each
         elif isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name):
@@ -359,7 +393,18 @@ def _parse(path: Path) -> _Module | None:
         elif isinstance(each, ast.ImportFrom):
             stars += [each] if each.names[0].name == "*" else []
             names |= {alias.asname or alias.name: each for alias in each.names if alias.name != "*"}
-    return _Module(path, body, comments, names, stars)
+        elif isinstance(each, ast.Import):
+            names |= {alias.asname: each for alias in each.names if alias.asname}
+    return _Module(path, text, body, comments, names, stars)
+
+
+def _flat_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements of a module, also those under its conditions."""
+    for each in body:
+        if isinstance(each, ast.If | ast.Try):
+            yield from _flat_statements([*each.body, *each.orelse])
+        else:
+            yield each
 
 
 def _module_files(importer: Path, node: ast.ImportFrom, submodule: str = "") -> list[Path]:
@@ -373,8 +418,12 @@ def _module_files(importer: Path, node: ast.ImportFrom, submodule: str = "") -> 
     found = []
     for root in roots:
         base = root.joinpath(*parts)
-        found += [path for path in (base.with_name(f"{base.name}.py"), base / "__init__.py") if path.is_file()]
+        found += _files_of(base)
     return found
+
+
+def _files_of(base: Path) -> list[Path]:
+    return [path for path in (base.with_name(f"{base.name}.py"), base / "__init__.py") if path.is_file()]
 
 
 def _assign(target: ast.expr, value: _Found, scope: _Scope) -> None:
@@ -409,11 +458,14 @@ def _merged(original: Tree, given: _Scope) -> Tree:
 
 
 def _tree(found: _Scope) -> Tree:
-    return Tree({name: each for name, each in found.items() if not isinstance(each, _Definition)} | {
-        name: Leaf(Opaque(each.node.name), each.module.path, each.node.lineno)
-        for name, each in found.items()
-        if isinstance(each, _Definition) and not isinstance(each.node, ast.Lambda)
-    })
+    return Tree(
+        {name: each for name, each in found.items() if not isinstance(each, _Definition)}
+        | {
+            name: Leaf(Opaque(each.node.name), each.module.path, each.node.lineno)
+            for name, each in found.items()
+            if isinstance(each, _Definition) and not isinstance(each.node, ast.Lambda)
+        }
+    )
 
 
 _COMPARISONS: Mapping[type[ast.cmpop], Callable[[object, object], object]] = {
@@ -428,16 +480,18 @@ _OPERATIONS: Mapping[type[ast.AST], Callable[..., float]] = {
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
+    ast.Pow: lambda base, exponent: float(base) ** float(exponent),
     ast.USub: operator.neg,
 }
+_CONVERSIONS: Mapping[str, Callable[[float], float]] = {"int": int, "float": float, "round": round}
 
 
 def _calculate(op: ast.AST, numbers: Sequence[object]) -> float | None:
-    """A number that literals give; powers and texts, which can become large, are left alone."""
+    """A number that literals give; texts and large numbers are left alone."""
     if type(op) not in _OPERATIONS or not all(type(each) in (int, float) for each in numbers):
         return None
     try:
         value = _OPERATIONS[type(op)](*numbers)
     except (ZeroDivisionError, OverflowError):
         return None
-    return value if abs(value) < _LARGEST else None
+    return value if isinstance(value, int | float) and abs(value) < _LARGEST else None

@@ -1,13 +1,13 @@
 """Tasks that Python source registers: which environment's configuration is trained with which agent's.
 
 `gym.register(id=..., kwargs={"env_cfg_entry_point": ..., "rsl_rl_cfg_entry_point": ...})` of Isaac Lab and mjlab,
-`register_mjlab_task(...)`, `task_registry.register(name, Robot, Cfg(), CfgPPO())` of legged_gym.
+`register_mjlab_task(...)`, `task_registry.register(name, Robot, Cfg(), CfgPPO())` of legged_gym, Playground's tables.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,13 +31,14 @@ def python_tasks(path: Path, reader: SourceReader) -> list[PythonTask]:
     files = [path] if path.is_file() else sorted(path.rglob("*.py"))[:_MOST_FILES]
     found = [task for file in files for task in _registered(file, reader)]
     found = [task for task in found if "play" not in task.name.lower().replace("playground", "")]
-    if found or not path.is_file():
-        return found
-    return _unregistered(path, reader)
+    return found or [task for file in files for task in _unregistered(file, reader)]
 
 
 def _registered(file: Path, reader: SourceReader) -> Iterator[PythonTask]:
     module = reader.module(file)
+    table = module.names.get("_cfgs") if module else None
+    if isinstance(table, ast.Assign) and isinstance(table.value, ast.Dict):
+        yield from _playground_tasks(file, reader, table.value)
     for node in ast.walk(ast.Module(module.body, [])) if module else ():
         if not isinstance(node, ast.Call):
             continue
@@ -48,10 +49,21 @@ def _registered(file: Path, reader: SourceReader) -> Iterator[PythonTask]:
         elif name == "register_mjlab_task" and {"env_cfg", "rl_cfg"} <= words.keys():
             env, agent = (_built(file, reader, words[each]) for each in ("env_cfg", "rl_cfg"))
             yield PythonTask(_text(words.get("task_id")), env, agent)
-        elif name == "register" and len(node.args) == 4:
-            env, agent = (_built(file, reader, each) for each in node.args[2:])
+        elif name == "register" and len(node.args) >= 4:
+            env, agent = (_built(file, reader, each) for each in node.args[2:4])
             if env.children or agent.children:
                 yield PythonTask(_text(node.args[0]), env, agent)
+
+
+def _playground_tasks(file: Path, reader: SourceReader, table: ast.Dict) -> Iterator[PythonTask]:
+    """Playground's tables of environments, and the trainer's values in config/FAMILY_params.py."""
+    names = [folder / "config" / f"{file.parent.name}_params.py" for folder in file.parents]
+    trainer = next((path for path in names if path.is_file()), None)
+    for key, each in zip(table.keys, table.values, strict=True):
+        name, env = _text(key), _built(file, reader, each)
+        agent = reader.build(trainer, "brax_ppo_config", {"env_name": name}) if trainer else None
+        if env.children:
+            yield PythonTask(name, env, agent or Tree())
 
 
 def _gym_tasks(file: Path, reader: SourceReader, words: dict[str, ast.expr]) -> Iterator[PythonTask]:
@@ -63,31 +75,30 @@ def _gym_tasks(file: Path, reader: SourceReader, words: dict[str, ast.expr]) -> 
     env = _entry(file, reader, points["env_cfg_entry_point"])
     if not isinstance(env, Tree):
         return
-    agents = {name: each for name, each in points.items() if name.endswith("cfg_entry_point") and name[:3] != "env"}
-    known = {name: each for name, each in agents.items() if name.split("_cfg")[0] in _AGENTS}
-    for name, each in known.items():
+    agents = {name: each for name, each in points.items() if name.endswith("cfg_entry_point") and "env_cfg" not in name}
+    yielded = False
+    for name, each in agents.items():
         agent = _entry(file, reader, each)
-        label = f"{_text(words.get('id'))} ({_AGENTS[name.split('_cfg')[0]]})"
+        label = f"{_text(words.get('id'))} ({name.removesuffix('_cfg_entry_point')})"
+        yielded = yielded or isinstance(agent, Path) or (isinstance(agent, Tree) and bool(agent.children))
         if isinstance(agent, Tree) and agent.children:
             yield PythonTask(label, env, agent)
         elif isinstance(agent, Path):
             yield PythonTask(label, env, Tree(), agent)
-    if not known:
+    if not yielded:
         yield PythonTask(_text(words.get("id")), env, Tree())
-
-
-_AGENTS = {"rsl_rl": "rsl-rl", "skrl": "skrl", "rl_games": "rl-games", "sb3": "stable-baselines3", "rl": "rsl-rl"}
-"""By the beginning of an entry point's name, the library that it is for."""
 
 
 def _entry(file: Path, reader: SourceReader, node: ast.expr) -> Tree | Path | None:
     """What an entry point means: 'package.module:Class', a file beside it, or the class itself."""
     if not isinstance(node, ast.Constant | ast.JoinedStr):
         return _built(file, reader, node)
-    module_name, _, name = _text(node).partition(":")
+    module_name, _, name = _text(node, lambda module: reader.dotted_name(file, module)).partition(":")
     relative = module_name.startswith(".")
     parts = [part for part in module_name.split(".") if part]
-    roots = [file.parent] if relative else [each for each in file.resolve().parents if parts and (each / parts[0]).exists()]
+    roots = (
+        [file.parent] if relative else [each for each in file.resolve().parents if parts and (each / parts[0]).exists()]
+    )
     for root in roots:
         base = root.joinpath(*parts)
         if name.endswith((".yaml", ".yml")):
@@ -102,11 +113,15 @@ def _built(file: Path, reader: SourceReader, node: ast.expr) -> Tree:
     """The settings that `Class`, `Class()`, `module.Class` or `function()` makes."""
     callee = node.func if isinstance(node, ast.Call) else node
     definition = reader.find(file, callee)
-    return (reader.build(definition.module.path, getattr(definition.node, "name", "")) if definition else None) or Tree()
+    if definition is None and isinstance(callee, ast.Name):
+        return reader.build(file, callee.id) or Tree()
+    return (
+        reader.build(definition.module.path, getattr(definition.node, "name", "")) if definition else None
+    ) or Tree()
 
 
-def _text(node: ast.expr | None) -> str:
-    """A literal text; in an f-string `{__name__}` is the folder, and `{agents.__name__}` one below it."""
+def _text(node: ast.expr | None, module_name: Callable[[str], str] = str) -> str:
+    """A literal text; in an f-string `{__name__}` is the folder, and `{agents.__name__}` the module imported so."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if not isinstance(node, ast.JoinedStr):
@@ -116,13 +131,16 @@ def _text(node: ast.expr | None) -> str:
         if isinstance(each, ast.Constant):
             parts.append(str(each.value))
         elif isinstance(each, ast.FormattedValue):
-            parts.append("." + ast.unparse(each.value).removesuffix("__name__").rstrip("."))
-    return "".join(parts).replace("..", ".")
+            name = ast.unparse(each.value).removesuffix("__name__").rstrip(".")
+            parts.append(module_name(name) if name else "")
+    return "".join(parts)
 
 
 def _unregistered(path: Path, reader: SourceReader) -> list[PythonTask]:
     module = reader.module(path)
-    names = [each.name for each in module.body if isinstance(each, ast.ClassDef | ast.FunctionDef)] if module else []
+    if module is None or not any(word in module.text for word in _TIME_WORDS):
+        return []
+    names = [each.name for each in module.body if isinstance(each, ast.ClassDef | ast.FunctionDef)]
     trees = {name: tree for name in names if (tree := reader.build(path, name)) and _says_time(tree)}
     agents = {name: tree for name, tree in trees.items() if name.removesuffix("PPO") in trees and name.endswith("PPO")}
     return [

@@ -126,6 +126,8 @@ _CYCLE_TIMES: Mapping[str, tuple[str, str, Fraction | None]] = {
     "isaac-lab": ("sim.dt", "decimation", None),
     "mjlab": ("sim.mujoco.timestep", "decimation", None),
     "mujoco-playground": ("ctrl_dt", "action_repeat", Fraction(1)),
+    "legged-gym": ("sim.dt", "control.decimation", None),
+    "isaac-gym": ("sim.dt", "env.controlFrequencyInv", Fraction(1)),
 }
 """By library, the two settings whose product is the cycle time, and what the second is where nothing is said."""
 
