@@ -58,7 +58,7 @@ def find_configurations(path: Path, search: Search | None = None) -> list[TimedC
         found = list(_in_tree(path, search))
     if not found:
         raise InputError(
-            f"{path} has no configuration that is known here: give a folder with params/env.yaml and params/agent.yaml, "
+            f"{path} has no configuration that is known here: give a run's folder with params/env.yaml and agent.yaml, "
             "a YAML or JSON file of a library, an RL Zoo file, or Python source that registers tasks."
         )
     return found
@@ -79,13 +79,13 @@ def _in_tree(root: Path, search: Search) -> Iterator[TimedConfiguration]:
         here = Path(folder)
         if is_run_folder(here):
             folders[:] = [name for name in folders if name != "params"]
-            yield from _if_readable(lambda here=here: [_timed(read_configuration(here), search, root)])  # type: ignore[misc]
+            yield from _if_readable(lambda here=here: [_timed(read_configuration(here), search, root)])
             continue
         for name in sorted(names):
             path = here / name
             count += 1
             if path.suffix in _SUFFIXES and count <= _MOST_FILES and _relative(path, root) not in seen:
-                yield from _if_readable(lambda path=path: list(_in_file(path, search, root)))  # type: ignore[misc]
+                yield from _if_readable(lambda path=path: list(_in_file(path, search, root)))
 
 
 def _if_readable(read: Any) -> list[TimedConfiguration]:  # noqa: ANN401 - a function without arguments
@@ -188,7 +188,7 @@ def _from_source(task: PythonTask, search: Search, root: Path, reader: SourceRea
     if library == "brax" and environment == "mujoco-playground":
         timed = replace(timed, library="mujoco-playground", uses_defaults=True)
     if task.agent_file is not None:
-        for read in _if_readable(lambda: list(_in_file(task.agent_file, search, root))):  # type: ignore[arg-type]
+        for read in _if_readable(lambda: list(_in_file(task.agent_file, search, root))):
             timed = replace(timed, library=read.library, algorithm=read.algorithm, agent=read.agent, uses_defaults=True)
     return timed if timed.environment or (timed.library in LIBRARIES) else None
 

@@ -56,9 +56,8 @@ def _rate_in_words(c: TimedConfiguration) -> Iterator[Finding]:
                 yield Finding(
                     "contradiction",
                     "rate-in-words",
-                    f"{stated.text} has the comment '{_short(stated.comment)}', and {c.cycle_time[1]} is {control:.4g} Hz "
-                    f"({c.dt_s * 1000:.4g} ms): correct the comment, or the value for a cycle time of "
-                    f"{1000 / said[0]:.4g} ms.",
+                    f"{stated.text} has the comment '{_short(stated.comment)}', and {c.cycle_time[1]} is "
+                    f"{control:.4g} Hz ({c.dt_s * 1000:.4g} ms): correct the comment or the value.",
                     stated.place,
                 )
     for said_name in filter(None, [c.name, *(str(c.canonical[key].value) for key in _NAMES if key in c.canonical)]):
@@ -116,7 +115,7 @@ def _second_cycle_time(c: TimedConfiguration) -> Iterator[Finding]:
                 "contradiction",
                 "no-multiple",
                 f"{steps.text} is {ratio:.4g} times sim_dt {c.physics_dt_s:.6g}, and whole physics steps are made, so "
-                f"that a cycle lasts {int(round(ratio)) * c.physics_dt_s:.4g} s: take a multiple.",
+                f"that a cycle lasts {round(ratio) * c.physics_dt_s:.4g} s: take a multiple.",
                 steps.place,
             )
 
@@ -184,8 +183,8 @@ def _rollout(c: TimedConfiguration) -> Iterator[Finding]:
         yield Finding(
             "warning" if steps < 0.5 * c.trace_steps else "note",
             "rollout-cuts-trace",
-            f"{c.rollout.text}{lasts} is shorter than the trace of gamma lambda ({trace}): advantages are cut at the end "
-            f"of the rollout; {round(c.trace_steps)} steps would hold it.",
+            f"{c.rollout.text}{lasts} is shorter than the trace of gamma lambda ({trace}): advantages are cut at its "
+            f"end; {round(c.trace_steps)} steps would hold it.",
             c.rollout.place,
         )
 
@@ -222,8 +221,7 @@ def _minibatches(c: TimedConfiguration) -> Iterator[Finding]:
             yield Finding(
                 "contradiction" if fails else "warning" if batch < 4 * size else "note",
                 "minibatches",
-                f"{c.minibatch_size.text} does not divide the batch of {batch} samples ({c.rollout.text if c.rollout else ''} x "
-                f"{c.n_envs.value if c.n_envs else 1} environments): {left}"
+                f"{c.minibatch_size.text} does not divide the batch of {batch} samples: {left}"
                 f"{', and the library refuses it' if fails else ' for a short mini-batch'}; choose a divisor.",
                 c.minibatch_size.place,
             )
@@ -299,8 +297,9 @@ def _rewards(c: TimedConfiguration) -> Iterator[Finding]:
         yield Finding(
             "note",
             "squared-difference",
-            f"{weight.text} weighs a difference between steps that is not divided by {c.dt_s * 1000:.4g} ms: at half the "
-            "cycle time the same motion costs a quarter per second, and noise as much as before; choose the weight anew.",
+            f"{weight.text} weighs a difference between steps that is not divided by {c.dt_s * 1000:.4g} ms: at half "
+            "the cycle time the same motion costs a quarter per second, and noise as much as before; choose the weight "
+            "anew there.",
             weight.place,
         )
 
@@ -328,15 +327,16 @@ def _events_after_episode(c: TimedConfiguration) -> Iterator[Finding]:
             continue
         beginning = name.removesuffix("interval_range_s")
         on_global_time = c.env.get(f"{beginning}is_global_time")
-        if span and isinstance(span[0], int | float) and not (on_global_time and on_global_time.value):
-            if span[0] >= c.episode[1]:
-                yield Finding(
-                    "warning",
-                    "event-after-episode",
-                    f"{each.text} comes {format_seconds(span[0])} after a reset at the earliest, and "
-                    f"{c.episode[0].text} resets before: it never happens; shorten the interval.",
-                    each.place,
-                )
+        if on_global_time and on_global_time.value:
+            continue
+        if span and isinstance(span[0], int | float) and span[0] >= c.episode[1]:
+            yield Finding(
+                "warning",
+                "event-after-episode",
+                f"{each.text} comes {format_seconds(span[0])} after a reset at the earliest, and {c.episode[0].text} "
+                "resets before: it never happens; shorten the interval.",
+                each.place,
+            )
 
 
 def _sensors(c: TimedConfiguration) -> Iterator[Finding]:
@@ -363,21 +363,22 @@ def _normalisation(c: TimedConfiguration) -> Iterator[Finding]:
             yield Finding(
                 "warning",
                 "normalisation-gamma",
-                f"{each.text} normalises rewards with another discount than {c.discount.text}: returns get another scale "
-                "than the agent's; use one value.",
+                f"{each.text} normalises rewards with another discount than {c.discount.text}: returns get another "
+                "scale than the agent's; use one value.",
                 each.place,
             )
     memory = c.canonical.get("memory.memory_size")
     rollouts = c.canonical.get("rollouts")
-    if c.library == "skrl" and c.algorithm == "ppo" and memory and rollouts:
-        if isinstance(memory.value, int) and memory.value > 0 and memory.value != rollouts.value:
-            yield Finding(
-                "contradiction",
-                "memory-size",
-                f"{memory.text} is not {rollouts.text}: skrl learns from the whole memory, old or empty rows "
-                "included; set it to -1.",
-                memory.place,
-            )
+    if c.library != "skrl" or c.algorithm != "ppo" or memory is None or rollouts is None:
+        return
+    if isinstance(memory.value, int) and memory.value > 0 and memory.value != rollouts.value:
+        yield Finding(
+            "contradiction",
+            "memory-size",
+            f"{memory.text} is not {rollouts.text}: skrl learns from the whole memory, old or empty rows included; set "
+            "it to -1.",
+            memory.place,
+        )
 
 
 _CHECKS: tuple[Callable[[TimedConfiguration], Iterator[Finding]], ...] = (

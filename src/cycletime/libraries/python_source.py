@@ -14,6 +14,7 @@ import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from cycletime.bounded import read_bounded_text
 from cycletime.errors import InputError
@@ -141,15 +142,25 @@ class SourceReader:
                         return _Definition(one, each.module)
         for path in self._module_paths(node.value, module) if isinstance(node, ast.Attribute) else ():
             other = self.module(path)
-            if other and isinstance(found := self._lookup(other, node.attr), _Definition):  # type: ignore[union-attr]
+            found = self._lookup(other, node.attr) if other and isinstance(node, ast.Attribute) else None
+            if isinstance(found, _Definition):
                 return found
         return None
 
     def _module_paths(self, node: ast.expr, module: _Module) -> list[Path]:
         """Files of the module that a name, or a name in a package, means."""
         if isinstance(node, ast.Attribute):
-            packages = [path.parent for path in self._module_paths(node.value, module) if path.name == "__init__.py"]
-            return [path for each in packages for path in _files_of(each / node.attr)]
+            inside = self._module_paths(node.value, module)
+            packages = [
+                path if path.is_dir() else path.parent
+                for path in inside
+                if path.suffix == "" or path.stem == "__init__"
+            ]
+            found = [path for each in packages for path in _files_of(each / node.attr)]
+            exporters = [self.module(path) for path in inside if path.stem == "__init__"]
+            return found or [
+                path for each in exporters if each for path in self._module_paths(ast.Name(node.attr), each)
+            ]
         imported = module.names.get(node.id) if isinstance(node, ast.Name) else None
         if isinstance(imported, ast.ImportFrom):
             alias = next(one for one in imported.names if (one.asname or one.name) == node.id)  # type: ignore[attr-defined]
@@ -221,7 +232,7 @@ class SourceReader:
                 nested = self._make(tree.children.pop(name), {})  # type: ignore[arg-type]
                 if isinstance(nested, Tree) and name.islower():  # others are kinds of what the fields hold
                     tree.children[name] = nested
-        tree.children.update({name: value for name, value in given.items() if not isinstance(value, _Definition)})  # type: ignore[misc]
+        tree.children.update({name: value for name, value in given.items() if not isinstance(value, _Definition)})
         methods = [
             _Definition(one, each.module)
             for each in order
@@ -242,27 +253,25 @@ class SourceReader:
                 return None
             if isinstance(each, ast.ClassDef):
                 scope[each.name] = _Definition(each, module)
-            elif isinstance(each, ast.Assign | ast.AnnAssign) and each.value is not None:
-                targets = each.targets if isinstance(each, ast.Assign) else [each.target]
-                for target in targets:
-                    _assign(target, self._evaluate(each.value, scope, module, each.lineno), scope)
-            elif isinstance(each, ast.AugAssign):
-                changed = ast.BinOp(each.target, each.op, each.value)  # type: ignore[arg-type]
-                _assign(each.target, self._evaluate(ast.copy_location(changed, each), scope, module), scope)
+            elif isinstance(each, ast.Assign | ast.AnnAssign | ast.AugAssign):
+                self._run_assignment(each, scope, module)
             elif isinstance(each, ast.Expr) and ast.unparse(each.value) == "super().__post_init__()" and overridden:
                 self._run(overridden[0].node.body, scope, overridden[0].module, overridden[1:])  # type: ignore[arg-type]
             elif isinstance(each, ast.If):
-                chosen = self._decide(each.test, scope, module)
-                returned = (
-                    None
-                    if chosen is None
-                    else self._run(each.body if chosen else each.orelse, scope, module, overridden)
-                )
-                if returned is not None:
+                chosen = {True: each.body, False: each.orelse, None: []}[self._decide(each.test, scope, module)]
+                if (returned := self._run(chosen, scope, module, overridden)) is not None:
                     return returned
             elif isinstance(each, ast.Return) and each.value is not None:
                 return self._evaluate(each.value, scope, module)
         return None
+
+    def _run_assignment(self, each: ast.Assign | ast.AnnAssign | ast.AugAssign, scope: _Scope, module: _Module) -> None:
+        value = each.value
+        if isinstance(each, ast.AugAssign):
+            value = ast.copy_location(ast.BinOp(each.target, each.op, each.value), each)
+        for target in each.targets if isinstance(each, ast.Assign) else [each.target]:
+            if value is not None:
+                _assign(target, self._evaluate(value, scope, module, each.lineno), scope)
 
     def _decide(self, test: ast.expr, scope: _Scope, module: _Module) -> bool | None:
         """Whether a condition holds, if the source says so."""
@@ -289,51 +298,55 @@ class SourceReader:
         return found.value if isinstance(found, Leaf) and isinstance(found.value, bool) else None
 
     def _evaluate(self, node: ast.expr, scope: _Scope, module: _Module, line: int = 0) -> _Found:
+        """The value of an expression, with the comment on its last line or on that of its statement."""
         self._steps += 1
-        opaque = Leaf(Opaque(""), module.path, node.lineno)
-        if self._steps > _MOST_STEPS:
-            return opaque
-        at = node.lineno
-        comment = module.comments.get(node.end_lineno or at) or module.comments.get(line, "")
-        leaf = Leaf(Opaque(ast.unparse(node)), module.path, at, comment)
-        if isinstance(node, ast.Constant):
-            return Leaf(node.value, module.path, at, comment)
-        if isinstance(node, ast.UnaryOp | ast.BinOp):
-            parts = [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
-            numbers = [self._evaluate(part, scope, module) for part in parts]
-            value = _calculate(node.op, [each.value if isinstance(each, Leaf) else None for each in numbers])
-            return leaf if value is None else Leaf(value, module.path, at, comment)
-        if isinstance(node, ast.Name):
-            found = scope.get(node.id) or self._lookup(module, node.id)
-            if isinstance(found, Leaf) and not isinstance(found.value, Opaque):
-                return Leaf(found.value, module.path, at, comment)
-            return found.copy() if isinstance(found, Tree) and node.id not in scope else found or leaf
-        if isinstance(node, ast.Attribute):
-            return self._attribute(node, scope, module) or leaf
-        if isinstance(node, ast.Dict) and all(isinstance(key, ast.Constant) for key in node.keys):
-            pairs = zip(node.keys, node.values, strict=True)
-            return _tree({str(key.value): self._evaluate(each, scope, module) for key, each in pairs})  # type: ignore[union-attr]
-        if isinstance(node, ast.List | ast.Tuple):
-            parts_found = [self._evaluate(each, scope, module) for each in node.elts]
-            if any(isinstance(each, Tree) for each in parts_found):
-                return _tree({str(at): each for at, each in enumerate(parts_found)})
-            if all(isinstance(each, Leaf) and not isinstance(each.value, Opaque) for each in parts_found):
-                return Leaf([each.value for each in parts_found], module.path, at, comment)  # type: ignore[union-attr]
-            return leaf
-        if isinstance(node, ast.Lambda):
-            return _Definition(node, module)
-        return self._call(node, scope, module) or leaf if isinstance(node, ast.Call) else leaf
+        follow = _FOLLOWED.get(type(node)) if self._steps < _MOST_STEPS else None
+        found = follow(self, node, scope, module) if follow else None
+        if isinstance(found, Tree | _Definition):
+            return found
+        comment = module.comments.get(node.end_lineno or 0) or module.comments.get(line, "")
+        if found is None or isinstance(found.value, Opaque):
+            return Leaf(Opaque(ast.unparse(node)), module.path, node.lineno, comment)
+        return Leaf(found.value, module.path, node.lineno, comment)
+
+    def _constant(self, node: ast.Constant, scope: _Scope, module: _Module) -> _Found:
+        return Leaf(node.value, module.path, node.lineno)
+
+    def _number(self, node: ast.UnaryOp | ast.BinOp, scope: _Scope, module: _Module) -> _Found | None:
+        parts = [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
+        numbers = [self._evaluate(part, scope, module) for part in parts]
+        value = _calculate(node.op, [each.value if isinstance(each, Leaf) else None for each in numbers])
+        return None if value is None else Leaf(value, module.path, node.lineno)
+
+    def _name(self, node: ast.Name, scope: _Scope, module: _Module) -> _Found | None:
+        found = scope.get(node.id) or self._lookup(module, node.id)
+        return found.copy() if isinstance(found, Tree) and node.id not in scope else found
+
+    def _dictionary(self, node: ast.Dict, scope: _Scope, module: _Module) -> _Found | None:
+        pairs = [
+            (key.value, self._evaluate(each, scope, module))
+            for key, each in zip(node.keys, node.values, strict=True)
+            if isinstance(key, ast.Constant)
+        ]
+        return _tree({str(key): each for key, each in pairs}) if len(pairs) == len(node.keys) else None
+
+    def _sequence(self, node: ast.List | ast.Tuple, scope: _Scope, module: _Module) -> _Found | None:
+        parts = [self._evaluate(each, scope, module) for each in node.elts]
+        if any(isinstance(each, Tree) for each in parts):
+            return _tree({str(at): each for at, each in enumerate(parts)})
+        values = [each.value for each in parts if isinstance(each, Leaf) and not isinstance(each.value, Opaque)]
+        return Leaf(values, module.path, node.lineno) if len(values) == len(parts) else None
+
+    def _function(self, node: ast.Lambda, scope: _Scope, module: _Module) -> _Found:
+        return _Definition(node, module)
 
     def _attribute(self, node: ast.Attribute, scope: _Scope, module: _Module) -> _Found | None:
         if (found := self._reference(node, module)) is not None:
             return found
-        owner = self._evaluate(node.value, scope, module)
+        owner: _Found | None = self._evaluate(node.value, scope, module)
         if isinstance(owner, _Definition) and isinstance(owner.node, ast.ClassDef):
-            owner = self._make(owner, {}) or owner
-        child = owner.children.get(node.attr) if isinstance(owner, Tree) else None
-        if isinstance(child, Leaf) and not isinstance(child.value, Opaque):
-            return Leaf(child.value, module.path, node.lineno, module.comments.get(node.lineno, ""))
-        return child
+            owner = self._make(owner, {})
+        return owner.children.get(node.attr) if isinstance(owner, Tree) else None
 
     def _call(self, node: ast.Call, scope: _Scope, module: _Module) -> _Found | None:
         given: _Scope = {
@@ -341,33 +354,44 @@ class SourceReader:
         }
         callee = node.func
         name = callee.id if isinstance(callee, ast.Name) else callee.attr if isinstance(callee, ast.Attribute) else ""
-        if name == "field" and "default_factory" in given:
-            factory = given["default_factory"]
-            return self._make(factory, {}) if isinstance(factory, _Definition) else factory
-        if name == "field" and "default" in given:
-            return given["default"]
-        if name in ("deepcopy", "copy", "replace") and node.args:
-            original = self._evaluate(node.args[0], scope, module)
-            return _merged(original, given) if isinstance(original, Tree) else None
-        found = scope.get(name) if isinstance(callee, ast.Name) else None
-        if name in _CONVERSIONS and isinstance(callee, ast.Name) and len(node.args) == 1:
-            number = self._evaluate(node.args[0], scope, module)
-            if isinstance(number, Leaf) and type(number.value) in (int, float):
-                return Leaf(_CONVERSIONS[name](number.value), number.file, number.line)  # type: ignore[arg-type]
-            return None
-        definition = found if isinstance(found, _Definition) else self._reference(callee, module)
+        local = scope.get(name) if isinstance(callee, ast.Name) else None
+        definition = local if isinstance(local, _Definition) else self._reference(callee, module)
         if definition is not None:
             if isinstance(definition.node, ast.FunctionDef):
-                positional = definition.node.args.args
-                given |= {
-                    spec.arg: self._evaluate(each, scope, module)
-                    for spec, each in zip(positional, node.args, strict=False)
-                }
+                pairs = zip(definition.node.args.args, node.args, strict=False)
+                given |= {spec.arg: self._evaluate(each, scope, module) for spec, each in pairs}
             return self._make(definition, given)
-        if isinstance(callee, ast.Attribute) and name in ("copy", "replace"):
-            original = self._evaluate(callee.value, scope, module)
+        return self._known_call(name, node, given, scope, module)
+
+    def _known_call(self, name: str, node: ast.Call, given: _Scope, scope: _Scope, module: _Module) -> _Found | None:
+        """Calls whose meaning needs no source: dataclasses' fields, copies, conversions; else its keyword arguments."""
+        if name == "field" and given.keys() & {"default", "default_factory"}:
+            default = given.get("default", given.get("default_factory"))
+            return self._make(default, {}) if isinstance(default, _Definition) else default
+        owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        if name in ("deepcopy", "copy", "replace") and (node.args or owner):
+            original = self._evaluate((node.args or owner)[0], scope, module)
             return _merged(original, given) if isinstance(original, Tree) else None
+        if name in _CONVERSIONS and len(node.args) == 1:
+            number = self._evaluate(node.args[0], scope, module)
+            is_number = isinstance(number, Leaf) and type(number.value) in (int, float)
+            return Leaf(_CONVERSIONS[name](number.value), module.path, node.lineno) if is_number else None  # type: ignore[union-attr, arg-type]
         return _tree(given) if given or not node.args else None
+
+
+_FOLLOWED: Mapping[type[ast.expr], Callable[..., _Found | None]] = {
+    ast.Constant: SourceReader._constant,
+    ast.UnaryOp: SourceReader._number,
+    ast.BinOp: SourceReader._number,
+    ast.Name: SourceReader._name,
+    ast.Attribute: SourceReader._attribute,
+    ast.Dict: SourceReader._dictionary,
+    ast.List: SourceReader._sequence,
+    ast.Tuple: SourceReader._sequence,
+    ast.Lambda: SourceReader._function,
+    ast.Call: SourceReader._call,
+}
+"""By the kind of an expression, what follows it."""
 
 
 def _parse(path: Path) -> _Module | None:
@@ -423,7 +447,9 @@ def _module_files(importer: Path, node: ast.ImportFrom, submodule: str = "") -> 
 
 
 def _files_of(base: Path) -> list[Path]:
-    return [path for path in (base.with_name(f"{base.name}.py"), base / "__init__.py") if path.is_file()]
+    """A module's file, a package's, or the folder of a package that has none."""
+    found = [path for path in (base.with_name(f"{base.name}.py"), base / "__init__.py") if path.is_file()]
+    return found or ([base] if base.is_dir() else [])
 
 
 def _assign(target: ast.expr, value: _Found, scope: _Scope) -> None:
@@ -474,7 +500,7 @@ _COMPARISONS: Mapping[type[ast.cmpop], Callable[[object, object], object]] = {
     ast.In: lambda one, several: operator.contains(several, one),  # type: ignore[arg-type]
     ast.NotIn: lambda one, several: not operator.contains(several, one),  # type: ignore[arg-type]
 }
-_OPERATIONS: Mapping[type[ast.AST], Callable[..., float]] = {
+_OPERATIONS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -494,4 +520,4 @@ def _calculate(op: ast.AST, numbers: Sequence[object]) -> float | None:
         value = _OPERATIONS[type(op)](*numbers)
     except (ZeroDivisionError, OverflowError):
         return None
-    return value if isinstance(value, int | float) and abs(value) < _LARGEST else None
+    return value if not isinstance(value, complex) and abs(value) < _LARGEST else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +17,8 @@ from cycletime.libraries.parameters import ParamName
 from cycletime.libraries.time_keys import PREFIXES, canonical_names, stated_cycle_time, table_names
 from cycletime.rules import ALGORITHMS
 from cycletime.rules.quantities import decay_in_seconds, format_seconds, smoothing_in_seconds
+
+_LONG_NUMBER = re.compile(r"\d+\.\d{7,}")
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,9 @@ class TimedConfiguration:
             values.setdefault("action_repeat", agent["action_repeat"])
         stated = stated_cycle_time(self.environment, values) if self.environment else None
         stated = stated or stated_cycle_time(self.library or "", agent)
-        return stated or ((self.given_dt, "as given") if self.given_dt else None)
+        if stated:
+            return stated[0], _LONG_NUMBER.sub(lambda number: f"{float(number.group()):.6g}", stated[1])
+        return (self.given_dt, "as given") if self.given_dt else None
 
     @property
     def dt_s(self) -> float | None:
@@ -206,6 +211,10 @@ class TimedConfiguration:
         names = ("num_timesteps", "total_timesteps", "n_timesteps")
         n_envs = self.n_envs.value if self.n_envs else 1
         return (found, found.value / n_envs) if (found := self.setting(*names)) else None
+
+    @property
+    def discount_steps(self) -> float | None:
+        return decay_in_seconds(self.discount.value, 1.0) if self.discount else None
 
     @property
     def discount_s(self) -> float | None:
