@@ -85,6 +85,8 @@ def test_a_name_says_another_rate(name: str, contradicts: bool) -> None:
         ({"control_dt": 0.02}, False),
         ({"robot.policy_frequency": 100}, True),
         ({"robot.policy_frequency": 50}, False),
+        ({"control_dt": 0.004, "policy_dt": 0.02}, False),
+        ({"control_dt": 0.004, "policy_dt": 0.04}, True),
         ({"gait.cycle_time": 0.64}, False),
         ({"actuators.gear.dt": 0.1}, False),
     ],
@@ -236,6 +238,12 @@ def test_rewards_of_legged_gym(term: str, kind: str) -> None:
     assert kinds(configuration(LEGGED_GYM | {"rewards.scales.torques": -1e-5}, environment="legged-gym")) == set()
 
 
+def test_rewards_of_playground() -> None:
+    env = PLAYGROUND | {"reward_config.scales.termination": -1.0, "reward_config.scales.tracking_lin_vel": 1.0}
+    found = configuration(env, BRAX, "mujoco-playground", "mujoco-playground")
+    assert "-0.02 each at 20 ms" in only(found).sentence
+
+
 @pytest.mark.parametrize(
     ("interval", "global_time", "never"),
     [
@@ -267,6 +275,23 @@ def test_a_memory_of_another_length_than_the_rollout(size: int, differs: bool) -
     agent = {"agent.rollouts": 24, "agent.discount_factor": 0.99, "agent.mini_batches": 4, "memory.memory_size": size}
     found = configuration(ISAAC_LAB, agent, "skrl")
     assert kinds(found) == ({"memory-size"} if differs else set())
+
+
+@pytest.mark.parametrize(
+    ("settings", "differs"),
+    [
+        ({"simulation_dt": 0.002, "control_decimation": 10}, False),
+        ({"simulation_dt": 0.002, "control_decimation": 5}, True),
+        ({"control_dt": 0.004, "policy_dt": 0.02}, False),
+        ({"control_dt": 0.01}, True),
+    ],
+)
+def test_a_policy_that_is_run_at_another_cycle_time(settings: dict[str, Any], differs: bool) -> None:
+    found = configuration(settings, {}, environment="deployment")
+    assert [each.kind for each in find_inconsistencies(found, [0.02])] == (
+        ["deployed-at-another-rate"] if differs else []
+    )
+    assert find_inconsistencies(found) == [], "no training to compare with"
 
 
 def test_what_contradicts_comes_first_and_notes_last() -> None:

@@ -50,7 +50,9 @@ class Explain:
 
     def run(self) -> int:
         search = Search(self.library, self.algorithm, self.env, None if self.dt is None else Duration(self.dt))
-        explained = [(each, find_inconsistencies(each)) for each in find_configurations(self.path, search)]
+        found = find_configurations(self.path, search)
+        trained = [each.dt_s for each in found if each.dt_s and each.environment != "deployment"]
+        explained = [(each, find_inconsistencies(each, trained)) for each in found]
         if self.json:
             print(json.dumps({"configurations": [_as_json(*each) for each in explained]}, indent=2))
         else:

@@ -18,6 +18,7 @@ from cycletime.libraries.parameters import flatten_settings
 from cycletime.libraries.python_source import Leaf, SourceReader
 from cycletime.libraries.python_tasks import PythonTask, plain_settings, python_tasks
 from cycletime.libraries.recognise import is_zoo_file, recognise_parts
+from cycletime.libraries.time_keys import DEPLOYED_BY
 from cycletime.libraries.timing import Stated, TimedConfiguration
 
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -121,7 +122,9 @@ def _has_entries(document: Mapping[Any, Any]) -> bool:
 
 
 def simulated_environment(document: Mapping[Any, Any]) -> str | None:
-    """Environments of Isaac Gym, whose settings no library writes: legged_gym's forks, and IsaacGymEnvs'."""
+    """What no library writes: environments of legged_gym's forks and of IsaacGymEnvs, and deployments of policies."""
+    if any(isinstance(document.get(name), float) for name in DEPLOYED_BY):
+        return "deployment"
     simulation, control, env = (document.get(name) for name in ("sim", "control", "env"))
     if not isinstance(simulation, Mapping) or "dt" not in simulation:
         return None

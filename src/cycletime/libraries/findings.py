@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from math import exp
 from typing import Literal, NamedTuple
 
@@ -29,10 +29,31 @@ class Finding(NamedTuple):
     place: str = ""
 
 
-def find_inconsistencies(configuration: TimedConfiguration) -> list[Finding]:
-    """All findings, the most important first."""
+def find_inconsistencies(configuration: TimedConfiguration, trained: Collection[float] = ()) -> list[Finding]:
+    """All findings, the most important first.
+
+    Args:
+        configuration: What is looked at.
+        trained: The cycle times of the trainings beside it, in seconds, for what deploys their policies.
+    """
     found = [finding for check in _CHECKS for finding in check(configuration)]
+    found += _deployment(configuration, trained)
     return sorted(found, key=lambda each: RANKS.index(each.rank))
+
+
+def _deployment(c: TimedConfiguration, trained: Collection[float]) -> Iterator[Finding]:
+    if c.environment != "deployment" or c.cycle_time is None or not trained:
+        return
+    dt_s, stated = float(c.cycle_time[0]), c.cycle_time[1]
+    if not any(_is_same(dt_s, each) for each in trained):
+        others = " or ".join(f"{1000 * each:.4g} ms" for each in sorted(set(trained))[:4])
+        yield Finding(
+            "warning",
+            "deployed-at-another-rate",
+            f"{stated} runs a policy every {1000 * dt_s:.4g} ms, and what is trained here has {others}: run a policy at "
+            "the cycle time that it was trained at.",
+            next((each.place for name, each in c.env.items() if stated.startswith(f"{name} ")), ""),
+        )
 
 
 _RATE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(k?)Hz\b", re.IGNORECASE)
@@ -94,9 +115,10 @@ _STATES_RATE = re.compile(r"(^|\.)(control|policy)_(freq|frequency|rate)(_hz)?$"
 def _second_cycle_time(c: TimedConfiguration) -> Iterator[Finding]:
     if c.dt_s is None or c.cycle_time is None:
         return
+    names = {name.rpartition(".")[2] for name in (*c.env, *c.canonical)}
     for name, each in (*c.env.items(), *c.canonical.items()):
         number = c._positive(each)
-        if number is None:
+        if number is None or (name.endswith("control_dt") and "policy_dt" in names):  # that of the motors
             continue
         said = number if _STATES_DT.search(name) else 1 / number if _STATES_RATE.search(name) else None
         if said is not None and not _is_same(said, c.dt_s) and each.name not in c.cycle_time[1]:
@@ -304,6 +326,10 @@ def _rewards(c: TimedConfiguration) -> Iterator[Finding]:
         )
 
 
+_SCALES = {"legged-gym": "rewards.scales.", "mujoco-playground": "reward_config.scales."}
+"""By environment, where weights stand that are multiplied by the cycle time."""
+
+
 def _reward_terms(c: TimedConfiguration) -> Iterator[tuple[str, Stated]]:
     """The kind of each term, by its function or name, and its weight."""
     for name, each in c.env.items():
@@ -313,8 +339,8 @@ def _reward_terms(c: TimedConfiguration) -> Iterator[tuple[str, Stated]]:
             function = c.env.get(name.removesuffix("weight") + "func")
             if function is not None:
                 yield str(function.value).replace(":", "."), each
-        elif c.environment == "legged-gym" and name.startswith("rewards.scales."):
-            yield name.removeprefix("rewards.scales."), each
+        elif c.environment in _SCALES and name.startswith(_SCALES[c.environment]):
+            yield name.rpartition(".")[2], each
 
 
 def _events_after_episode(c: TimedConfiguration) -> Iterator[Finding]:

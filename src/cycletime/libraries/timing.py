@@ -14,7 +14,7 @@ from cycletime.libraries.names import LIBRARIES, RATES
 from cycletime.libraries.off_policy import OffPolicyTable
 from cycletime.libraries.on_policy import Brax, Counted, OnPolicyTable, Puffer, Sized
 from cycletime.libraries.parameters import ParamName
-from cycletime.libraries.time_keys import PREFIXES, canonical_names, stated_cycle_time, table_names
+from cycletime.libraries.time_keys import DEPLOYED_BY, PREFIXES, canonical_names, stated_cycle_time, table_names
 from cycletime.rules import ALGORITHMS
 from cycletime.rules.quantities import decay_in_seconds, format_seconds, smoothing_in_seconds
 
@@ -44,7 +44,8 @@ class TimedConfiguration:
     library: str | None = None
     """The agent's."""
     environment: str | None = None
-    """The library of the environment's settings: isaac-lab, mjlab, mujoco-playground, legged-gym or isaac-gym."""
+    """The library of the environment's settings: isaac-lab, mjlab, mujoco-playground, legged-gym or isaac-gym;
+    a deployment runs a policy that was trained elsewhere."""
     algorithm: str | None = None
     agent: Mapping[str, Stated] = field(default_factory=dict)
     env: Mapping[str, Stated] = field(default_factory=dict)
@@ -63,6 +64,8 @@ class TimedConfiguration:
         if "action_repeat" in agent:
             values.setdefault("action_repeat", agent["action_repeat"])
         stated = stated_cycle_time(self.environment, values) if self.environment else None
+        if self.environment == "deployment":
+            stated = next(filter(None, (stated_cycle_time(name, values) for name in DEPLOYED_BY)), None)
         stated = stated or stated_cycle_time(self.library or "", agent)
         if stated:
             return stated[0], _LONG_NUMBER.sub(lambda number: f"{float(number.group()):.6g}", stated[1])
