@@ -115,7 +115,7 @@ def write(root: Path, files: dict[str, str]) -> Path:
     return root
 
 
-def run_python(path: Path) -> Any:
+def run_python(path: Path) -> Any:  # noqa: ANN401 - a module
     spec = importlib.util.spec_from_file_location("as_python_runs_it", path)
     assert spec is not None
     assert spec.loader is not None
@@ -125,7 +125,7 @@ def run_python(path: Path) -> Any:
     return module
 
 
-def as_python_has_it(value: Any, name: str) -> Any:
+def as_python_has_it(value: Any, name: str) -> Any:  # noqa: ANN401 - whatever a setting is
     for part in name.split("."):
         value = value[part] if isinstance(value, dict) else getattr(value, part)
     return value
@@ -258,7 +258,9 @@ def test_source_that_has_no_end_is_left(text: str, tmp_path: Path) -> None:
 
 
 def test_nothing_is_run(tmp_path: Path) -> None:
-    text = "import pathlib\npathlib.Path('run').touch()\nclass Cfg:\n    decimation = 4\n    class sim:\n        dt = 0.005\n"
+    text = (
+        "import pathlib\npathlib.Path('run').touch()\nclass Cfg:\n    decimation = 4\n    sim = Simulation(dt=0.005)\n"
+    )
     (found,) = find_configurations(write(tmp_path, {"cfg.py": text}) / "cfg.py")
     assert found.dt_s == pytest.approx(0.02)
     assert not Path("run").exists()

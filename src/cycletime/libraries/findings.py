@@ -50,8 +50,8 @@ def _deployment(c: TimedConfiguration, trained: Collection[float]) -> Iterator[F
         yield Finding(
             "warning",
             "deployed-at-another-rate",
-            f"{stated} runs a policy every {1000 * dt_s:.4g} ms, and what is trained here has {others}: run a policy at "
-            "the cycle time that it was trained at.",
+            f"{stated} runs a policy every {1000 * dt_s:.4g} ms, and what is trained here has {others}: run it at the "
+            "cycle time that it was trained at.",
             next((each.place for name, each in c.env.items() if stated.startswith(f"{name} ")), ""),
         )
 
