@@ -165,6 +165,12 @@ def test_mini_batches_that_rl_games_refuses(minibatch: int, refused: bool) -> No
     assert [each.rank for each in find_inconsistencies(found)] == (["contradiction"] if refused else [])
 
 
+def test_agents_of_one_environment_count_in_the_batch_of_rl_games() -> None:
+    """As in rl_games' own configuration of 5m_vs_6m: 8 environments of 5 agents, 128 steps."""
+    agent = {"gamma": 0.99, "tau": 0.95, "horizon_length": 128, "minibatch_size": 2560, "num_actors": 8}
+    assert kinds(configuration({}, agent, "rl-games", None)) == set()
+
+
 @pytest.mark.parametrize(
     ("n_steps", "batch_size", "rank"),
     [(8, 256, "warning"), (2048, 64, None), (2048, 100, "note"), (100, 64, "warning")],

@@ -18,6 +18,7 @@ RANKS: tuple[Rank, ...] = ("contradiction", "warning", "note")
 _SAME = 0.03
 """Rates within this fraction are one: 0.0166 s is 60 Hz."""
 _FEW_STEPS = 5
+_MOST_AGENTS = 33
 
 
 class Finding(NamedTuple):
@@ -237,7 +238,9 @@ def _minibatches(c: TimedConfiguration) -> Iterator[Finding]:
         )
     if isinstance(words, Sized) and c.minibatch_size:
         size = c.minibatch_size.value
-        if size > batch or batch % size:
+        # rl_games counts the agents of each environment as well; those of Isaac Lab and Isaac Gym have one.
+        agents = range(1, 2 if c.environment or c.library != "rl-games" else _MOST_AGENTS)
+        if all(size > batch * number or batch * number % size for number in agents):
             fails = words.only_whole_minibatches
             left = f"{batch % size} samples are left over" if size <= batch else "it is larger than the batch"
             yield Finding(

@@ -13,6 +13,7 @@ import operator
 import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -255,7 +256,7 @@ class SourceReader:
                 scope[each.name] = _Definition(each, module)
             elif isinstance(each, ast.Assign | ast.AnnAssign | ast.AugAssign):
                 self._run_assignment(each, scope, module)
-            elif isinstance(each, ast.Expr) and ast.unparse(each.value) == "super().__post_init__()" and overridden:
+            elif overridden and isinstance(each, ast.Expr) and ast.unparse(each.value) == "super().__post_init__()":
                 self._run(overridden[0].node.body, scope, overridden[0].module, overridden[1:])  # type: ignore[arg-type]
             elif isinstance(each, ast.If):
                 chosen = {True: each.body, False: each.orelse, None: []}[self._decide(each.test, scope, module)]
@@ -433,17 +434,18 @@ def _flat_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 def _module_files(importer: Path, node: ast.ImportFrom, submodule: str = "") -> list[Path]:
     """Files that an import may mean: relative to the importer, or below a folder that the importer is in."""
-    parts = [*(node.module or "").split("."), submodule]
-    parts = [part for part in parts if part]
-    roots = [importer.parents[node.level - 1]] if 0 < node.level <= len(importer.parents) else []
-    if not node.level:
+    return _imported_files(importer.parent, node.level, tuple(filter(None, (node.module or "").split("."))), submodule)
+
+
+@lru_cache(maxsize=10_000)
+def _imported_files(folder: Path, level: int, parts: tuple[str, ...], submodule: str) -> list[Path]:
+    above = [folder, *folder.parents]
+    roots = above[level - 1 : level]
+    parts = (*parts, *([submodule] if submodule else []))
+    if not level:
         top = parts[0] if parts else ""
-        roots = [folder for folder in importer.parents if (folder / top).exists() or (folder / f"{top}.py").exists()]
-    found = []
-    for root in roots:
-        base = root.joinpath(*parts)
-        found += _files_of(base)
-    return found
+        roots = [each for each in above if (each / top).exists() or (each / f"{top}.py").exists()]
+    return [path for root in roots for path in _files_of(root.joinpath(*parts))]
 
 
 def _files_of(base: Path) -> list[Path]:
