@@ -297,7 +297,8 @@ def _curricula(c: TimedConfiguration) -> Iterator[Finding]:
         )
 
 
-_EVENT = re.compile(r"(^|\.)(is_terminated|is_terminated_term|feet_air_time|landing)$")
+_ENDING = re.compile(r"(^|\.)(is_terminated|is_terminated_term|termination)$")
+_EVENT = re.compile(rf"{_ENDING.pattern}|(^|\.)feet_air_time$")
 _DIFFERENCE = re.compile(
     r"(^|\.)(action_rate|action_rate_l2|action_rate_exp|action_acc_l2|action_smoothness\w*|smoothness)$"
 )
@@ -308,7 +309,8 @@ def _rewards(c: TimedConfiguration) -> Iterator[Finding]:
     if c.dt_s is None:
         return
     terms = list(_reward_terms(c))
-    events = [weight for kind, weight in terms if _EVENT.search(kind) or kind == "termination"]
+    is_event = _ENDING if c.environment == "mjlab" else _EVENT  # mjlab pays air time while it lasts
+    events = [weight for kind, weight in terms if is_event.search(kind)]
     differences = [weight for kind, weight in terms if _DIFFERENCE.search(kind)]
     for weight in events:
         yield Finding(
