@@ -181,8 +181,8 @@ def _discount(c: TimedConfiguration) -> Iterator[Finding]:
             "warning" if c.discount_s > 3 * episode_s else "note",
             "horizon-beyond-episode",
             f"{c.discount.text} looks {format_seconds(c.discount_s)} ahead, and {c.episode[0].text} ends an episode "
-            f"after {format_seconds(episode_s)}: values lean on what is never seen; {fits:.4g} would look as far as an "
-            "episode lasts.",
+            f"after {format_seconds(episode_s)}: within one little is discounted; {fits:.4g} would look as far as "
+            "an episode lasts.",
             c.discount.place,
         )
 
@@ -242,12 +242,13 @@ def _minibatches(c: TimedConfiguration) -> Iterator[Finding]:
         agents = range(1, 2 if c.environment or c.library != "rl-games" else _MOST_AGENTS)
         if all(size > batch * number or batch * number % size for number in agents):
             fails = words.only_whole_minibatches
-            left = f"{batch % size} samples are left over" if size <= batch else "it is larger than the batch"
+            left = f"{batch % size} samples are left over for a short mini-batch"
+            left = left if size <= batch else "it is larger, and all of the batch is one mini-batch"
             yield Finding(
                 "contradiction" if fails else "warning" if batch < 4 * size else "note",
                 "minibatches",
                 f"{c.minibatch_size.text} does not divide the batch of {batch} samples: {left}"
-                f"{', and the library refuses it' if fails else ' for a short mini-batch'}; choose a divisor.",
+                f"{', which the library refuses' if fails else ''}; choose a divisor.",
                 c.minibatch_size.place,
             )
 
@@ -278,7 +279,7 @@ def _training_length(c: TimedConfiguration) -> Iterator[Finding]:
                 "warning",
                 "curriculum-after-training",
                 f"{each.text} counts steps of an environment, of which the training has {steps:.6g} ({stated.text}): "
-                "it never takes effect; count in steps, not in samples.",
+                "it never takes effect; end it before the training does.",
                 each.place,
             )
 
