@@ -31,7 +31,7 @@ def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
         main(["--tyro-write-completion", "bash", str(script)])
     assert not leaving.value.code
     assert completed(script, "cycletime tr") == {"train", "transfer"}
-    assert {"ppo", "sac", "a2c", "tqc", "td3", "ddpg", "zoo"} <= completed(script, "cycletime transfer ''")
+    assert {"ppo", "sac", "a2c", "tqc", "td3", "ddpg", "file"} <= completed(script, "cycletime transfer ''")
     assert completed(script, "cycletime transfer ppo --fr") == {"--from", "--from-library"}
     assert completed(script, "cycletime study ru") == {"run"}
 

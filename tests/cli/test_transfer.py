@@ -103,7 +103,7 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("ppo --from 16ms --to 4ms --n-envs 4", "--n-envs 4 matters to a library's words only: name one with --for"),
         ("ppo --from 16ms", "--to"),
         ("dqn --from 16ms --to 4ms", "There is no command 'cycletime transfer dqn': give one of ppo, sac, a2c, tqc"),
-        ("td4 --from 16ms --to 4ms", "ddpg, zoo; did you mean td3?"),
+        ("td4 --from 16ms --to 4ms", "ddpg, file; did you mean td3?"),
         ("ppo --from 16 --to 4ms", "'16' has no unit: write '16ms' for milliseconds or '16s' for seconds."),
         ("ppo --from 16ms --to 4ms --rule scald", "scaled, constant, horizons; did you mean scaled?"),
         ("ppo --from 16ms --to 4ms --for stoics", "lerobot, authors; did you mean stoix?"),
@@ -120,16 +120,16 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         ("ppo --from 16ms --to 4ms --from-library sb3 n_step=512", "clip_range; did you mean n_steps?"),
         ("ppo --from 16ms --to 4ms --from-library sb3 n_steps=many", "n_steps is 'many': only a number can be carried"),
-        ("--from-zoo missing.yml --env A --from 16ms --to 4ms", "There is no file missing.yml."),
-        ("--from-zoo . --env A --from 16ms --to 4ms", ". is a directory: give a regular file."),
+        ("--from-zoo missing.yml --env A --from 16ms --to 4ms", "There is no file or folder missing.yml."),
+        ("--from-zoo . --env A --from 16ms --to 4ms", ". is of no library that was recognised"),
         ("--from-zoo /dev/zero --env A --from 16ms --to 4ms", "/dev/zero is a device: give a regular file."),
         (
             f"dqn --from-zoo {__file__} --env A --from 16ms --to 4ms",
-            "'dqn' is not an algorithm with a rule: choose one of",
+            "'dqn' is not an algorithm with a rule: give one of",
         ),
         (
             f"--from-zoo {__file__} --env A --from 16ms --to 4ms",
-            "names no algorithm with a rule: give --algorithm",
+            "Line 1 is not valid YAML",
         ),
     ],
 )
@@ -262,7 +262,7 @@ def test_a_file_without_the_rule_is_one_sentence(
     [
         ("ppo --from 40ms --to 10ms", 25),
         ("sac --from 40ms --to 10ms --for brax", 25),
-        ("--from-zoo ppo.yml --env Pendulum-v1 --from 50ms --to 25ms", 31),  # a file's reader and writer as well
+        ("--from-zoo ppo.yml --env Pendulum-v1 --from 50ms --to 25ms", 33),  # a file's reader and writer as well
     ],
 )
 def test_a_transfer_loads_few_modules_and_nothing_heavy(words: str, most: int, tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ class Terminal(StringIO):
             f"transfer ppo {CARRY} more",
             "Unexpected argument 'more': 'cycletime transfer ppo --help' shows what it takes.",
         ),
-        ("transfer", "'cycletime transfer' needs a command first: give one of ppo, sac, a2c, tqc, td3, ddpg, zoo."),
+        ("transfer", "'cycletime transfer' needs a command first: give one of ppo, sac, a2c, tqc, td3, ddpg, file."),
         ("transfer --from 40ms ppo", "'cycletime transfer' needs a command first: give one of ppo, sac, a2c,"),
         ("gpu", "'cycletime gpu' needs a command first: give one of check."),
         ("", "'cycletime' needs a command first: give one of transfer, train, resume,"),

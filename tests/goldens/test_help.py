@@ -11,7 +11,7 @@ GROUPS = ("transfer", "study", "robot", "experiment")
 COMMANDS = (
     "",
     *GROUPS,
-    *("transfer ppo", "transfer sac", "transfer a2c", "transfer tqc", "transfer td3", "transfer ddpg", "transfer zoo"),
+    *("transfer ppo", "transfer sac", "transfer a2c", "transfer tqc", "transfer td3", "transfer ddpg", "transfer file"),
     *("train", "resume", "watch", "evaluate", "plot", "export", "tune", "advise", "report", "latency", "gpu"),
     *(f"study {each}" for each in ["run", "plan", "status", "retry", "verify", "export", "pack", "import", "report"]),
     *(

@@ -34,13 +34,17 @@ def test_a_whole_configuration_of_isaac_lab_at_half_the_cycle_time() -> None:
         "agent.algorithm.lam": 0.95,
         "env.decimation": 2,
         "env.curriculum.action_rate.params.num_steps": 24_000,
+        "env.observations.policy.history_length": 10,
+        "env.rewards.termination_penalty.weight": -400.0,
+        "env.rewards.action_rate_l2.weight": -0.02,
+        "env.rewards.track_lin_vel_xy_exp.weight": 1.0,
     }
     assert {name: exported[name] for name in changed} == changed
     kept = ("agent.max_iterations", "agent.algorithm.gamma", "env.episode_length_s", "env.sim.dt")
     assert [exported[name] for name in kept] == [1500, 0.99, 20.0, 0.005]
     assert not [name for name in exported if not name.startswith(("agent.", "env."))]
-    (named,) = [note for note in exported.notes if note.startswith("NOT carried")]
-    for what in ("history_length 5 (would be 10:", "penalty.weight -200 (would be -400:", "-0.01 (would be -0.02:"):
+    (named,) = [note for note in exported.notes if note.startswith("Carried as well")]
+    for what in ("history_length 5 -> 10 (", "penalty.weight -200 -> -400 (", "action_rate_l2.weight -0.01 -> -0.02 ("):
         assert what in named
     assert exported.unknown == ()
 
@@ -107,8 +111,9 @@ def test_what_is_not_known_is_listed_and_passed_on() -> None:
 
 def test_a_decimation_that_would_be_no_whole_number_is_named() -> None:
     changes = carry_time_keys("isaac-lab", {"decimation": 4}, Fraction(1, 3), ["decimation"])
-    assert changes.carried == {}
-    assert "decimation 4 (would be 1.333: it sets the cycle time)" in changes.notes[0]
+    assert [(each.treatment, each.told()) for each in changes] == [
+        ("yours", "decimation 4 (would be 1.333: it sets the cycle time)")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from cycletime.errors import InputError
 from cycletime.libraries.plain_yaml import MOST_BYTES
-from cycletime.libraries.zoo import transfer_entry
+from tests.libraries.zoo_transfer import transfer_entry
 
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 10)}]\n" for n in range(9)
@@ -22,7 +22,7 @@ MERGES = "m0: &m0 {x: 1}\n" + "".join(f"m{n + 1}: &m{n + 1} {{<<: [{', '.join([f
         (f"A:\n  n_steps: {'9' * 400}\n", "Line 2 has a number of 400 digits: at most 60 are read."),
         (f"A:\n  n_steps: 0x{'f' * 9000}\n", "Line 2 has a number of 9002 digits"),
         (f"A:\n  gamma: 0.{'9' * 5000}\n", "Line 2 has a number of 5002 digits"),
-        ("x" * (MOST_BYTES + 1), "The file has 1048577 characters: at most 1048576 are read."),
+        ("x" * (MOST_BYTES + 1), "has 1048577 bytes or more: at most 1048576 are read."),
         ("A: &a\n  n_steps: [*a]\n  x: *a\n", "The value named &a has *a in itself: it would never end."),
     ],
 )

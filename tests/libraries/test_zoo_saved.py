@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from cycletime.errors import InputError
-from cycletime.libraries.zoo import transfer_entry
+from tests.libraries.zoo_transfer import transfer_entry
 
 SETTINGS: dict[str, Any] = {
     "batch_size": 64,

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from cycletime.errors import InputError
-from cycletime.libraries.zoo import transfer_entry
+from tests.libraries.zoo_transfer import transfer_entry
 
 TIME_FEATURE = "sb3_contrib.common.wrappers.TimeFeatureWrapper"
 
@@ -81,4 +81,5 @@ def test_the_learning_rate_is_carried_where_it_is_a_number() -> None:
 def test_a_mini_batch_greater_than_the_batch_is_read_as_stable_baselines3_reads_it() -> None:
     result = transfer_entry("A:\n  n_steps: 8\n  batch_size: 64\n", "A", "ppo", "40ms", "10ms")
     assert result.changed == {"n_steps": 32, "batch_size": 32}
+    assert result.values is not None
     assert any("batch_size 64 is more than the batch, 8" in note for note in result.values.notes)

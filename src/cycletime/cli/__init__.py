@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import is_dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import tyro
@@ -67,6 +68,7 @@ _MOVED = {
 }
 """Commands of version 0.2 that `cycletime experiment` has now, with the verbs that have other names."""
 
+_ALGORITHMS = ("ppo", "sac", "a2c", "tqc", "td3", "ddpg")
 _OBJECTS_BETWEEN_COLLECTIONS = 100_000
 """They take some ten MB."""
 
@@ -105,7 +107,7 @@ def _status_of(words: list[str]) -> int:
     if words[:1] in (["-h"], ["--help"]):
         print(_help())
         return 0
-    words = _with_zoo_named(words)
+    words = _with_file_named(words)
     parsed: Any = None
     try:
         parsed = _parsed(words)
@@ -178,11 +180,23 @@ def _refuse_moved(words: Sequence[str]) -> None:
         )
 
 
-def _with_zoo_named(words: list[str]) -> list[str]:
-    """Name the command that --from-zoo implies; an algorithm before it becomes an option."""
-    if words[:1] != ["transfer"] or not any(word.split("=")[0] == "--from-zoo" for word in words):
-        return words
+def _with_file_named(words: list[str]) -> list[str]:
+    """Name the command that a path implies, or --from-zoo, as one wrote before there were others than the Zoo's."""
     rest = words[1:]
-    if rest[0] != "zoo" and not rest[0].startswith("-"):
-        rest = ["--algorithm", *rest]
-    return ["transfer", "zoo", *rest] if rest[0] != "zoo" else words
+    if words[:1] != ["transfer"] or not rest or rest[0] == "file":
+        return words
+    if any(word.split("=")[0] == "--from-zoo" for word in rest):
+        if rest[0] == "zoo":
+            rest = rest[1:]
+        elif not rest[0].startswith("-"):
+            rest = ["--algorithm", *rest]
+        renamed = {"--from-zoo": "", "--out": "--to-file"}
+        spaced = [part for word in rest for part in (word.split("=", 1) if word.split("=")[0] in renamed else [word])]
+        rest = [new for word in spaced if (new := renamed.get(word, word))]
+        prints = [] if {"--as", "--to-file", "--json"} & {*rest} else ["--as", "yaml"]
+        return ["transfer", "file", *rest, *prints]
+    if rest[0] == "zoo":
+        return ["transfer", "file", *rest[1:]]
+    first = rest[0]
+    is_path = not first.startswith("-") and ("/" in first or "." in first or Path(first).exists())
+    return ["transfer", "file", *rest] if is_path and first not in _ALGORITHMS else words

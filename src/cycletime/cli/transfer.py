@@ -1,21 +1,18 @@
 """`cycletime transfer`: hyper-parameters at another cycle time, with the table that explains them.
 
-Values are typed, or stand in a file of `cycletime tune`, in a library's names, or in an RL Baselines3 Zoo file.
+Values are typed, or stand in a file of `cycletime tune`, in a library's names; whole files are `transfer_file`'s.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, arg, subcommand
 
-from cycletime.bounded import read_bounded_text
 from cycletime.cli.options import (
     NO_NAMES,
     Count,
@@ -29,10 +26,11 @@ from cycletime.cli.options import (
     released_code_default,
     select_rule,
 )
+from cycletime.cli.transfer_file import TransferFile
 from cycletime.duration import DurationLike
 from cycletime.errors import InputError
 from cycletime.libraries import LIBRARIES, LibraryValues, given_cycle_time, read_settings
-from cycletime.rules import A2C, ALGORITHMS, DDPG, PPO, SAC, TD3, TQC, Hyperparameters
+from cycletime.rules import A2C, DDPG, PPO, SAC, TD3, TQC, Hyperparameters
 from cycletime.rules.hyperparameters import explain_values, transfer_as_json
 from cycletime.rules.laws import nearest_whole
 from cycletime.rules.quantities import format_seconds
@@ -200,71 +198,6 @@ def _library_json(exported: LibraryValues) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransferZoo(TransferOptions):
-    """Carry one environment of an RL Baselines3 Zoo file. Short: cycletime transfer --from-zoo ppo.yml --env ID ...
-
-    Prints the whole file with the new values, every other byte unchanged, and the table on standard error.
-    """
-
-    from_dt: Annotated[str, arg(name="from", metavar="TIME")]
-    """The cycle time that the values were tuned at: 40ms, 0.04, 25Hz."""
-    from_zoo: Annotated[Path, arg(metavar="FILE")]
-    """The Zoo's file, such as hyperparams/ppo.yml, or the config.yml that it saves beside a trained agent."""
-    env: Annotated[str, arg(metavar="ID")]
-    """The environment in it."""
-    algorithm: Annotated[Text, arg(metavar="ALGORITHM", help_behavior_hint="(default: the file's name)")] = None
-    """The algorithm that the file is for: ppo, sac, a2c, tqc, td3 or ddpg."""
-    rule: RuleOption = None
-    """The rule."""
-    also: NameListOption = NO_NAMES
-    """Keep in seconds as well; as for ppo and sac."""
-    action_size: Annotated[Count, arg(help_behavior_hint="(no default)")] = None
-    """The number of action dimensions, for --also target-entropy."""
-    out: Annotated[Text, arg(metavar="FILE", help_behavior_hint="(default: standard output)")] = None
-    """Write the file there, which must not exist yet, and the table to standard output."""
-
-    def run(self) -> int:
-        from cycletime.libraries.plain_yaml import MOST_BYTES
-        from cycletime.libraries.zoo import transfer_entry
-
-        text = read_bounded_text(
-            self.from_zoo, MOST_BYTES, encoding="utf-8"
-        )  # whose byte order mark is given back as well
-        algorithm = self.algorithm or self.from_zoo.stem
-        if algorithm not in ALGORITHMS and not self.algorithm:
-            raise InputError(
-                f"{self.from_zoo} names no algorithm with a rule: give --algorithm with one of {', '.join(ALGORITHMS)}."
-            )
-        rule = select_rule(self.rule, self.own_rules)
-        carried = transfer_entry(text, self.env, algorithm, self.from_dt, self.to_dt, rule, self.also, self.action_size)
-        if self.out:
-            _write_new_text(Path(self.out), carried.text)
-        if self.json:
-            zoo = {"file": str(self.from_zoo), "env": self.env, "changed": dict(carried.changed)}
-            print(json.dumps({**transfer_as_json(carried.values, carried.notes), "zoo": zoo}, indent=2))
-            return 0
-        if not self.out:
-            # As bytes, since standard output would change the line ends on some systems.
-            sys.stdout.buffer.write(carried.text.encode())
-            sys.stdout.flush()
-        changes = ", ".join(f"{key}: {value}" for key, value in carried.changed.items()) or "nothing changes"
-        table = explain_values(carried.values, carried.notes, details=self.explain)
-        print(f"{table}\n\n{self.env}: {changes}", file=sys.stdout if self.out else sys.stderr)
-        return 0
-
-
-def _write_new_text(path: Path, text: str) -> None:
-    try:
-        with path.open("xb") as file:
-            file.write(text.encode())
-    except FileExistsError:
-        raise InputError(f"{path} exists already: give another name with --out, or move it away.") from None
-    except OSError as error:
-        path.unlink(missing_ok=True)  # half a file is worse than none
-        raise InputError(f"{path} cannot be written: {error.strerror}.") from error
-
-
-@dataclass(frozen=True, kw_only=True)
 class TransferPPO(TransferValues):
     """Carry PPO's hyper-parameters to another cycle time."""
 
@@ -387,6 +320,6 @@ class TransferCommand:
             | Annotated[TransferTQC, subcommand("tqc")]
             | Annotated[TransferTD3, subcommand("td3")]
             | Annotated[TransferDDPG, subcommand("ddpg")]
-            | Annotated[TransferZoo, subcommand("zoo")]
+            | Annotated[TransferFile, subcommand("file")]
         ]
     ]

@@ -17,11 +17,13 @@ from cycletime.libraries.off_policy import OffPolicyTable
 from cycletime.libraries.on_policy import OnPolicyTable
 from cycletime.libraries.parameters import ParamName, RateTable, SettingsReader, flatten_settings, setting_prefixes
 from cycletime.libraries.time_keys import (
+    TimeChange,
     canonical_names,
     carry_time_keys,
     means_time,
     stated_cycle_time,
     table_names,
+    time_notes,
 )
 from cycletime.rules.hyperparameters import Hyperparameters, LibrarySource, LibraryValues
 from cycletime.rules.laws import Number
@@ -58,14 +60,16 @@ def export_values(
         at_first = _settings_for(first_read, words, rates, source.n_envs, {})[0]
         said = _merge_source(source, said, at_first, together)
         known = table_names(words, rates)
+        changes: list[TimeChange] = []
         if values.dt != source.dt:
             moved = together if any(said.get(each) != source.values.get(each) for each in together) else ()
             left = [each for each in said if each not in moved and said[each] == source.values.get(each)]
             changes = carry_time_keys(name, said, values.dt / source.dt, left)
-            said |= changes.carried
-            notes += changes.notes
+            said |= {each.name: each.new for each in changes if each.treatment == "carried"}
+            notes += time_notes(changes)
         unknown = tuple(each for each in source.values if each not in known and not means_time(name, each))
-        return LibraryValues(name, _spelled(source, said, known), tuple(notes), not differences, unknown)
+        named = tuple(each._replace(name=source.spelling.get(each.name, each.name)) for each in changes)
+        return LibraryValues(name, _spelled(source, said, known), tuple(notes), not differences, unknown, named)
     return LibraryValues(name, said, tuple(notes), exact=not differences)
 
 

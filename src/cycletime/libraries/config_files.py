@@ -12,14 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from cycletime.bounded import open_regular, read_bounded_text
 from cycletime.errors import InputError, quote
-from cycletime.libraries.plain_yaml import MOST_BYTES, Document, YamlSpan, load_yaml, read_spans
+from cycletime.libraries.plain_yaml import MOST_BYTES, Document, KeyPath, YamlSpan, load_yaml, read_spans
 
-KeyPath: TypeAlias = tuple[str | int, ...]
-"""The keys and positions that lead to a value in a file."""
 _MOST_LEVELS = 50
 _MOST_DIGITS = 60
 _MOST_DATA = 16 * MOST_BYTES
@@ -199,3 +197,8 @@ def plain_value(text: str) -> Any:  # noqa: ANN401 - whatever it is
     if _NUMBER.fullmatch(text) and len(text) <= _MOST_DIGITS:
         return int(text) if text.lstrip("+-").isdigit() else float(text)
     return {"true": True, "false": False, "none": None, "null": None}.get(text.lower(), text)
+
+
+def is_pickled(value: object) -> bool:
+    """Whether it is what Stable-Baselines3 writes for an object that JSON cannot hold."""
+    return isinstance(value, dict) and ":serialized:" in value

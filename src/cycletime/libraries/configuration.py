@@ -12,15 +12,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError, unknown_name_error
-from cycletime.libraries.config_files import ConfigFile, KeyPath, read_config_file
+from cycletime.libraries.config_files import ConfigFile, is_pickled, read_config_file
 from cycletime.libraries.names import ALIASES, LIBRARIES, RATES
-from cycletime.libraries.plain_yaml import is_saved_ordered_dict, repeated_keys
+from cycletime.libraries.plain_yaml import KeyPath, is_saved_ordered_dict, repeated_keys
 from cycletime.libraries.recognise import LOOKED_FOR, is_zoo_file, recognise_algorithm, recognise_parts
 from cycletime.libraries.time_keys import canonical_names, means_time, stated_cycle_time, table_names
+from cycletime.libraries.yaml_edit import effective_entry
 from cycletime.rules import ALGORITHMS
 
 Side: TypeAlias = Literal["agent", "environment"]
@@ -51,6 +52,15 @@ class Setting:
         return self.file.line(self.path)
 
 
+class SectionRoot(NamedTuple):
+    """Where the settings of one side stand."""
+
+    file: ConfigFile
+    path: KeyPath
+    prefix: str
+    """What their names begin with."""
+
+
 @dataclass(frozen=True)
 class Configuration:
     """What a library's files say."""
@@ -64,6 +74,9 @@ class Configuration:
     algorithm: str | None
     """None where the library's files name none that has a rule here."""
     settings: Mapping[str, Setting]
+    roots: Mapping[Side, SectionRoot]
+    is_zoo_entry: bool = False
+    """Whether the settings are the RL Zoo's, which passes all but a few on to Stable-Baselines3."""
     env_id: str | None = None
     """The environment's name, where a file or the user says it."""
     unread: tuple[str, ...] = ()
@@ -164,6 +177,8 @@ def read_configuration(
         environment=environment.environment if environment else None,
         algorithm=algorithm or (agent.algorithm() if agent else None),
         settings=settings,
+        roots={section.side: SectionRoot(section.file, section.path, section.prefix) for section in sections},
+        is_zoo_entry=agent is not None and agent.is_zoo_entry,
         env_id=env_id,
         unread=tuple(name for section in sections for name in section.unread()),
     )
@@ -248,10 +263,14 @@ class _Section:
     environment: str | None
     is_zoo_entry: bool = False
 
+    @property
+    def side(self) -> Side:
+        return "agent" if self.agent else "environment"
+
     def algorithm(self) -> str | None:
         stem = self.file.path.stem.lower()
-        if self.is_zoo_entry and stem in ALGORITHMS:
-            return stem
+        if self.is_zoo_entry:  # whose files are named so, and whose entries do not say it
+            return stem if stem in ALGORITHMS else None
         values = {name: value for name, _, value in _flatten(self.values, ())}
         return recognise_algorithm(self.agent, values) if self.agent else None
 
@@ -263,19 +282,14 @@ class _Section:
             for span in self.file.nearest_span(self.path).walk():
                 if twice := repeated_keys(span):
                     raise InputError(f"{self.file.path}: {twice[0]!r} is there twice; keep one of them.")
-        side: Side = "agent" if self.agent else "environment"
         for local_name, path, value in _flatten(self.values, self.path):
             if isinstance(value, str) and not self.is_zoo_entry and _EXPONENT.fullmatch(value):
                 value = float(value)  # YAML reads 1e-4 as text, and the libraries as a number
-            if not _is_pickled(value):
-                yield Setting(self.prefix + local_name, value, self.file, path, side, local_name)
+            if not is_pickled(value):
+                yield Setting(self.prefix + local_name, value, self.file, path, self.side, local_name)
 
     def unread(self) -> list[str]:
-        return [self.prefix + name for name, _, value in _flatten(self.values, ()) if _is_pickled(value)]
-
-
-def _is_pickled(value: object) -> bool:
-    return isinstance(value, Mapping) and ":serialized:" in value
+        return [self.prefix + name for name, _, value in _flatten(self.values, ()) if is_pickled(value)]
 
 
 def _flatten(values: Any, path: KeyPath, prefix: str = "") -> Iterator[tuple[str, KeyPath, Any]]:  # noqa: ANN401
@@ -283,7 +297,7 @@ def _flatten(values: Any, path: KeyPath, prefix: str = "") -> Iterator[tuple[str
     items = values.items() if isinstance(values, Mapping) else enumerate(values)
     for key, value in items:
         name, place = f"{prefix}{key}", (*path, key if isinstance(key, int) else str(key))
-        is_mapping = isinstance(value, Mapping) and bool(value) and not _is_pickled(value)
+        is_mapping = isinstance(value, Mapping) and bool(value) and not is_pickled(value)
         if is_mapping or (isinstance(value, list) and any(isinstance(each, Mapping) for each in value)):
             yield from _flatten(value, place, f"{name}.")
         else:
@@ -302,9 +316,8 @@ def _sections(file: ConfigFile, library: str | None, env_id: str | None, in_fold
         if env_id is None:
             entries = ", ".join(map(str, list(document)[:8]))
             raise InputError(f"{file.path} is an RL Zoo file: say which entry with --env, such as one of {entries}.")
-        if env_id in document:
-            entry = document[env_id]
-            return [_Section(file, (env_id,), "", entry, library or "stable-baselines3", None, is_zoo_entry=True)]
+        entry = effective_entry(file.document, file.root, env_id)
+        return [_Section(file, (env_id,), "", entry, library or "stable-baselines3", None, is_zoo_entry=True)]
     run_side = {"env.yaml": "env.", "agent.yaml": "agent."}.get(file.path.name, "") if in_folder else ""
     if library is not None and not any(part.environment for part in recognise_parts(document)):
         return [_Section(file, (), run_side, document, *_sides_of(library, document))]
@@ -315,10 +328,10 @@ def _sections(file: ConfigFile, library: str | None, env_id: str | None, in_fold
             values = values[name]
         prefix = run_side + "".join(f"{name}." for name in part.path)
         agent = library if part.agent and library and library not in _ENVIRONMENTS else part.agent
-        both = part.agent and part.environment  # a mapping in which they are not kept apart
-        sections.append(_Section(file, part.path, prefix, values, agent, part.environment if not both else None))
-        if both:
-            sections[-1] = _Section(file, part.path, prefix, values, "mujoco-playground", None)
+        environment = part.environment
+        if agent and environment:  # in one mapping they cannot be told apart
+            agent, environment = environment, None
+        sections.append(_Section(file, part.path, prefix, values, agent, environment))
     return sections
 
 

@@ -93,12 +93,16 @@ class SettingsReader:
 
 _SECTIONS = ("", "agent", "algo", "algorithm", "config", "params", "params.config", "policy", "ppo", "runner", "sac")
 """What a name may begin with, in some file or version, and still mean the setting itself."""
+_LONG_NAME = 6
+"""Letters of a name that has no other one slip away from it."""
 
 
 def _is_slip(given: str, known: str) -> bool:
     """Whether a name lacks its section, or is a typo of another."""
     head, _, last = given.rpartition(".")
-    return (last == known.rpartition(".")[2] and head in _SECTIONS) or _one_slip_apart(given, known)
+    end = known.rpartition(".")[2]
+    in_section = head in _SECTIONS and (last == end or (len(end) >= _LONG_NAME and _one_slip_apart(last, end)))
+    return in_section or _one_slip_apart(given, known)
 
 
 def _one_slip_apart(one: str, other: str) -> bool:

@@ -21,7 +21,9 @@ MOST_BYTES = 1024 * 1024
 _MOST_VALUES = 20_000
 _MOST_LEVELS = 50
 _MOST_DIGITS = 60
-_NUMBER = re.compile(r"[-+.]?[0-9][0-9a-zA-Z_.:+-]*")
+_NUMBER = re.compile(
+    r"[-+]?(0x[0-9a-fA-F_]+|0b[01_]+|[0-9][0-9_]*(:[0-9]{1,2})*(\.[0-9_]*)?([eE][-+]?[0-9]+)?|\.[0-9_]+([eE][-+]?[0-9]+)?)"
+)
 
 
 def check_yaml_size(text: str) -> None:
@@ -69,6 +71,8 @@ class _ValueCounter:
 
 
 Document: TypeAlias = dict[Any, Any]
+KeyPath: TypeAlias = tuple[str | int, ...]
+"""The keys and positions that lead to a value in a document."""
 
 MERGE = "<<"
 _PYTHON = "tag:yaml.org,2002:python/"
@@ -185,10 +189,16 @@ class YamlSpan:
     """Whether it is a list or mapping in brackets."""
     children: tuple[YamlSpan, ...]
     """A list's items; a mapping's keys and values in turn."""
+    is_mapping: bool = False
+
+    @property
+    def is_plain_scalar(self) -> bool:
+        """Whether it is a value that stands here alone, and that nobody shares."""
+        return self.scalar is not None and self.anchor is None and self.start < self.end
 
     def pairs(self) -> Iterable[tuple[YamlSpan, YamlSpan]]:
         """The own keys and values of a mapping, without what it merges."""
-        return zip(self.children[::2], self.children[1::2], strict=False)
+        return () if not self.is_mapping else zip(self.children[::2], self.children[1::2], strict=False)
 
     def own(self, key: str) -> YamlSpan | None:
         return next((value for name, value in self.pairs() if name.scalar == key), None)
@@ -242,6 +252,7 @@ def _read_span(text: str, event: yaml.Event, following: Iterator[yaml.Event]) ->
         scalar=event.value if isinstance(event, yaml.ScalarEvent) else None,
         flow=flow,
         children=tuple(children),
+        is_mapping=isinstance(event, yaml.MappingStartEvent),
     )
 
 

@@ -110,7 +110,7 @@ def recognise_algorithm(library: str, settings: Mapping[str, Any]) -> str | None
     """
     if library == "rsl-rl":
         named = settings.get("algorithm.class_name", "PPO")
-        if not str(named).rpartition(".")[2].rpartition(":")[2].upper().endswith("PPO"):
+        if "PPO" not in str(named).upper():
             raise InputError(f"algorithm.class_name is {named!r}: rsl-rl's PPO has rules, and no other of it.")
         return "ppo"
     if library in ("stable-baselines3", "sbx"):

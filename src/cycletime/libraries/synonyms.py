@@ -50,6 +50,11 @@ def name_hint(name: str, algorithm: str, known: Collection[str]) -> str:
     return f"; {name} is {theirs.ours} here." if theirs and theirs.ours in known else did_you_mean(name, known)
 
 
+def our_fields(library: str, algorithm: str) -> dict[str, str]:
+    """By a library's names, our fields."""
+    return {each.name: each.ours for each in _synonyms(library, algorithm)}
+
+
 def _synonyms(library: str, algorithm: str) -> Iterator[Synonym]:
     for words in (LIBRARIES[library].of(algorithm), RATES[library].get(algorithm)):
         for table_name, ours in _FIELDS_BY_ENTRY.items():

@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from typing import Any, NamedTuple
+from math import isfinite
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
@@ -28,49 +29,83 @@ class TimeKey(NamedTuple):
     reason: str
     carried: bool = True
     """Whether it is changed; else the user is told what it would be."""
+    equals: str = ""
+    """A setting, or 'the cycle time', that it must equal for the law to hold; any other value is kept."""
 
 
-def _keys(law: Law, reason: str, *patterns: str, carried: bool = True) -> tuple[TimeKey, ...]:
-    return tuple(TimeKey(pattern, law, reason, carried) for pattern in patterns)
+def _keys(law: Law, reason: str, *patterns: str, carried: bool = True, equals: str = "") -> tuple[TimeKey, ...]:
+    return tuple(TimeKey(pattern, law, reason, carried, equals) for pattern in patterns)
 
 
+CYCLE_TIME = "the cycle time"
 _LENGTH = "as long in seconds"
 _STEPS = "it counts agent steps"
+_SETS = "it sets the cycle time"
 _BATCHES = "it counts batches, which last as long"
+_PHYSICS = "it counts steps of the physics"
+_RATE = "a rate per second, since rewards are multiplied by the cycle time"
+_PER_STEP = "paid at every step"
+_EVENT = "an event is paid once, times the cycle time"
+_DIFFERENCE = "a squared difference: between what keeps the noise's share (x1) and that of smooth motion (/rho^2)"
+_SHAPED = "where the environment pays per step, and does not multiply by the cycle time"
 _RSL_RL = _keys(KEPT, _BATCHES, "max_iterations", "save_interval")
+_DIFFERENCES = ("action_rate*", "*action_acc*", "*action_smooth*", "smoothness*", "*action_diff*")
 _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rewards by the cycle time
-    *_keys(PROPORTIONAL, "it sets the cycle time", "decimation"),
+    *_keys(PROPORTIONAL, _SETS, "decimation"),
+    *_keys(PROPORTIONAL, "once per cycle", "sim.render_interval", equals="decimation"),
+    *_keys(PROPORTIONAL, "once per cycle", "scene.*update_period", equals=CYCLE_TIME),
     *_keys(KEPT, "in seconds", "sim.dt", "*_s", "*resampling_time_range", "sim.mujoco.timestep"),
-    *_keys(KEPT, "it counts steps of the physics", "*.min_delay", "*.max_delay"),
-    *_keys(COUNT, "a curriculum counts environment steps", "curriculum.*num_steps"),
-    *_keys(COUNT, "it counts steps, and the network's input changes with it", "*history_length", carried=False),
-    *_keys(SMOOTHING, "a filter per step", "actions.*.alpha", carried=False),
-    *_keys(PROPORTIONAL, "if actions are increments", "actions.*.scale", carried=False),
+    *_keys(PROPORTIONAL, "the physics' steps of one cycle", "scene.sensors.*history_length", equals="decimation"),
+    *_keys(KEPT, _PHYSICS, "scene.*history_length", "scene.*delay*", "*.min_delay", "*.max_delay"),
+    *_keys(COUNT, "a curriculum counts environment steps", "curriculum.*num_steps", "curriculum.*.step"),
+    *_keys(COUNT, "it counts environment steps", "*min_step_count_between_reset"),
+    *_keys(COUNT, _STEPS, "observations.*delay_*lag", "observations.*delay_update_period"),
+    *_keys(COUNT, "it counts steps, and the network's input changes with it", "*history_length"),
+    *_keys(SMOOTHING, "a filter per step", "actions.*.alpha", "actions.*.ema_*"),
+    *_keys(PROPORTIONAL, "an increment per step", "actions.*relative*.scale", carried=False),
     *_keys(
         COUNT,
-        "an event is paid once, times the cycle time",
-        *(f"rewards.*{event}*.weight" for event in ("terminat", "is_alive_end", "landing", "success", "goal_reached")),
-        carried=False,
+        _EVENT,
+        *("rewards.*terminat*.weight", "rewards.*death*.weight", "rewards.*landing*.weight"),
+        *("rewards.*success_bonus*.weight", "rewards.*goal_reached*.weight"),
     ),
+    *_keys(COUNT, _DIFFERENCE, *(f"rewards.{name}.weight" for name in _DIFFERENCES)),
+    *_keys(KEPT, _RATE, "rewards.*.weight"),
     *_keys(
-        COUNT,
-        "a squared difference: between the old weight, which keeps what noise pays, and 1/rho^2 of it, for smoothness",
-        *(f"rewards.*{name}*.weight" for name in ("action_rate", "action_acc", "smooth")),
+        PROPORTIONAL,
+        f"{_SHAPED}; an event then stays as it is",
+        *("rew_*", "*_reward_scale", "*_reward_weight", "*_cost_scale", "*_weight", "*_penalty*", "*_bonus"),
         carried=False,
     ),
-    *_keys(KEPT, "a rate per second, since the manager multiplies by the cycle time", "rewards.*.weight"),
 )
+_ISAAC_LAB = (*_keys(COUNT, _EVENT, "rewards.feet_air_time.weight"), *_MANAGED)
 _BRAX = (
     *_keys(COUNT, _LENGTH, "num_timesteps", "episode_length"),
-    *_keys(PROPORTIONAL, "it sets the cycle time", "ctrl_dt"),
+    *_keys(PROPORTIONAL, _SETS, "ctrl_dt"),
     *_keys(KEPT, "in seconds", "sim_dt"),
     *_keys(KEPT, "cycles of ctrl_dt in one of the agent's", "action_repeat"),
     *_keys(PROPORTIONAL, "where rewards are paid per step, as in dm_control's tasks", "reward_scaling", carried=False),
     *_keys(PROPORTIONAL, "if actions are increments", "action_scale", carried=False),
-    *_keys(COUNT, _STEPS, "history_len", "*delay*", carried=False),
+    *_keys(KEPT, "1 is the present alone", "*history_len", "*history_length", "*history_size", equals="1"),
+    *_keys(COUNT, "it counts steps, and the network's input changes with it", "*history_len*", "*history_size"),
+    *_keys(COUNT, _STEPS, "*delay", "*_steps"),
+    *_keys(KEPT, "in seconds", "*durations", "*wait_times", "*interval_range", "*settle_time"),
+    *_keys(SMOOTHING, "a filter per step", "*ema_alpha"),
 )
+_PLAYGROUND_PER_SECOND = (
+    *_keys(COUNT, _EVENT, *(f"*scales.{event}" for event in ("termination", "feet_air_time", "feet_height"))),
+    *_keys(COUNT, _DIFFERENCE, *(f"*scales.{name}" for name in _DIFFERENCES)),
+    *_keys(KEPT, _RATE, "*scales.*"),
+    *_keys(KEPT, _RATE, "reward_scaling"),
+)
+_PLAYGROUND_PER_STEP = (
+    *_keys(KEPT, "an event, paid once", "*success_reward", "*lifted_reward"),
+    *_keys(PROPORTIONAL, _PER_STEP, "*scales.*"),
+)
+_DM_CONTROL = _keys(PROPORTIONAL, "rewards are paid per step", "reward_scaling")
 _SB3 = (
-    *_keys(COUNT, _LENGTH, "total_timesteps"),
+    *_keys(COUNT, _LENGTH, "total_timesteps", "n_timesteps"),
+    *_keys(KEPT, "mini-batches follow the batch", "n_minibatches"),
     *_keys(
         COUNT,
         _STEPS,
@@ -89,26 +124,37 @@ TIME_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
     "brax": _BRAX,
     "mujoco-playground": _BRAX,
     "rsl-rl": _RSL_RL,
-    "isaac-lab": (*_RSL_RL, *_MANAGED),
+    "isaac-lab": (*_RSL_RL, *_ISAAC_LAB),
     "rl-games": (
-        *_keys(KEPT, _BATCHES, "max_epochs", "save_frequency"),
-        *_keys(COUNT, _STEPS, "seq_length", "bptt_length", carried=False),
+        *_keys(KEPT, _BATCHES, "max_epochs", "save_frequency", "save_best_after"),
+        *_keys(COUNT, _LENGTH, "max_frames"),
+        *_keys(COUNT, f"{_STEPS}, of recurrent networks", "*seq_length", "bptt_length", carried=False),
+        *_keys(COUNT, "it counts samples", "central_value_config.minibatch_size", carried=False),
+        *_keys(PROPORTIONAL, _SHAPED, "reward_shaper.scale_value", carried=False),
     ),
     "skrl": (
         *_keys(COUNT, _LENGTH, "timesteps", "trainer.timesteps"),
         *_keys(COUNT, _STEPS, "random_timesteps", "learning_starts", carried=False),
+        *_keys(COUNT, _LENGTH, "experiment.*_interval"),
+        *_keys(COUNT, "as long as the rollout", "memory.memory_size", equals="rollouts"),
+        *_keys(PROPORTIONAL, _SHAPED, "rewards_shaper_scale", carried=False),
     ),
     "torchrl": _keys(COUNT, _LENGTH, "collector.total_frames"),
     "pufferlib": _keys(COUNT, _LENGTH, "train.total_timesteps"),
     "lerobot": (
-        *_keys(COUNT, "it sets the cycle time", "env.fps", "fps"),
-        *_keys(COUNT, _LENGTH, "online_steps", "policy.online_steps"),
+        *_keys(COUNT, _SETS, "env.fps", "fps"),
+        *_keys(COUNT, _LENGTH, "online_steps", "policy.online_steps", "algorithm.online_steps"),
         *_keys(KEPT, "in seconds", "*_s"),
-        *_keys(COUNT, _STEPS, "env.episode_length", "policy.online_buffer_capacity", carried=False),
+        *_keys(KEPT, "it counts updates", "steps", "save_freq", "log_freq", "*.policy_parameters_push_frequency"),
+        *_keys(COUNT, _STEPS, "env.episode_length", "*.episode_length"),
+        *_keys(
+            COUNT, _STEPS, "policy.online_buffer_capacity", "policy.n_action_steps", "policy.chunk_size", carried=False
+        ),
+        *_keys(COUNT, _STEPS, "*offline_buffer_capacity", "*terminate_after_n_steps", "*n_obs_steps", carried=False),
     ),
 }
 ENVIRONMENT_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
-    "isaac-lab": _MANAGED,
+    "isaac-lab": _ISAAC_LAB,
     "mjlab": _MANAGED,
     "mujoco-playground": _BRAX,
 }
@@ -122,6 +168,8 @@ PREFIXES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "mujoco-playground": (("ppo.", ""), ("env.", ""), ("config.", "")),
 }
 """By library, how files and command lines of it begin names, and how the tables begin the same; the first that fits."""
+OTHER_NAMES: Mapping[str, Mapping[str, str]] = {"skrl": {"lambda": "gae_lambda"}}
+"""By library, names of other versions, and those that the tables have for the same."""
 _CYCLE_TIMES: Mapping[str, tuple[str, str, Fraction | None]] = {
     "isaac-lab": ("sim.dt", "decimation", None),
     "mjlab": ("sim.mujoco.timestep", "decimation", None),
@@ -170,17 +218,23 @@ def means_time(library: str, name: str) -> TimeKey | None:
     )
 
 
+def _canonical_name(library: str, name: str, known: Collection[str]) -> str:
+    if name in known:
+        return name
+    others = OTHER_NAMES.get(library, {})
+    for prefix, instead in (*PREFIXES.get(library, ()), ("", "")):
+        stripped = instead + name.removeprefix(prefix)
+        stripped = others.get(stripped, stripped)
+        if name.startswith(prefix) and (stripped in known or means_time(library, stripped)):
+            return stripped
+    return name
+
+
 def canonical_names(library: str, names: Collection[str], known: Collection[str]) -> dict[str, str]:
     """By name as it was given, the name that the tables have; two that are one thing are refused."""
     found: dict[str, str] = {}
     for name in names:
-        canonical = name
-        if name not in known:
-            for prefix, instead in PREFIXES.get(library, ()):
-                stripped = instead + name.removeprefix(prefix)
-                if name.startswith(prefix) and (stripped in known or means_time(library, stripped)):
-                    canonical = stripped
-                    break
+        canonical = _canonical_name(library, name, known)
         if canonical in found.values():
             other = next(given for given, each in found.items() if each == canonical)
             raise InputError(f"{library}'s {other} and {name} are the same setting: give one of them.")
@@ -210,34 +264,166 @@ def _fraction(value: object) -> Fraction | None:
     return Fraction(str(value))
 
 
-class TimeChanges(NamedTuple):
-    """What becomes of settings that mean time."""
+_SURELY_A_COUNT = 10_000
+"""Files write such numbers of steps as 1e6, which is a float and no weight."""
+Treatment: TypeAlias = Literal["carried", "kept", "yours"]
+_TOLD: Mapping[Treatment, str] = {
+    "carried": "Carried as well",
+    "kept": "Kept",
+    "yours": "NOT carried, set it yourself",
+}
+TIME_NOTES = tuple(f"{what}: " for what in _TOLD.values())
+"""How notes on such settings begin."""
 
-    carried: dict[str, Any]
-    notes: list[str]
+
+class TimeChange(NamedTuple):
+    """What becomes of one setting that means time."""
+
+    name: str
+    old: Any
+    new: Any
+    """The value at the new cycle time; of one that is the user's to set, what it would be."""
+    treatment: Treatment
+    reason: str
+
+    def told(self) -> str:
+        old = _written(self.old)
+        if self.treatment == "kept":
+            return f"{self.name} {old} ({self.reason})" if old else f"{self.name} ({self.reason})"
+        arrow = f"-> {_written(self.new)} (" if self.treatment == "carried" else f"(would be {_written(self.new)}: "
+        return f"{self.name} {old} {arrow}{self.reason})"
 
 
-def carry_time_keys(library: str, settings: Mapping[str, object], rho: Fraction, left: Collection[str]) -> TimeChanges:
-    """New values of settings, and what is to be said of all that mean time; `left` are those that rules left alone."""
-    carried: dict[str, Any] = {}
-    told: dict[str, list[str]] = {"Carried as well": [], "Kept": [], "NOT carried, set it yourself": []}
-    for name in left:
-        value = settings[name]
-        key = means_time(library, name)
-        if key is None or isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) > 0:
-            if key is not None and key.law == KEPT:
-                told["Kept"].append(f"{name} ({key.reason})")
-            continue
-        if key.law == KEPT:
-            told["Kept"].append(f"{name} {value:.12g} ({key.reason})")
-            continue
-        exact = Fraction(key.law(abs(value), rho)) * (1 if value > 0 else -1)
-        new = nearest_whole(exact) if isinstance(value, int) and value > 0 else float(exact)
-        is_exact = new == exact or not isinstance(new, int)
-        if key.carried and (is_exact or "cycle time" not in key.reason):
-            carried[name] = new
-            told["Carried as well"].append(f"{name} {value:.12g} -> {new:.12g} ({key.reason})")
-        else:
-            shown = f"{new:.6g}" if is_exact else f"{float(exact):.4g}"
-            told["NOT carried, set it yourself"].append(f"{name} {value:.12g} (would be {shown}: {key.reason})")
-    return TimeChanges(carried, [f"{what}: {'; '.join(each)}." for what, each in told.items() if each])
+def time_notes(changes: Collection[TimeChange]) -> list[str]:
+    """One note for each treatment."""
+    told = {what: [each.told() for each in changes if each.treatment == what] for what in _TOLD}
+    return [f"{_TOLD[what]}: {'; '.join(each)}." for what, each in told.items() if each]
+
+
+def environment_keys(environment: str, settings: Mapping[str, object], trainer: bool) -> tuple[TimeKey, ...]:
+    """What is known of an environment's settings, also where that depends on how it pays.
+
+    Args:
+        environment: isaac-lab, mjlab or mujoco-playground.
+        settings: The environment's.
+        trainer: Whether rewards can be scaled by the trainer's settings, which are then among these.
+    """
+    if environment != "mujoco-playground":
+        return ENVIRONMENT_KEYS[environment]
+    # Playground's locomotion and hands multiply rewards by ctrl_dt, and have one of these terms; its arms and
+    # dm_control's tasks do not, and dm_control's have no scales at all.
+    scales = {name.rpartition(".")[2] for name in settings if "scales." in name}
+    if not scales:
+        return (*_DM_CONTROL, *_BRAX) if trainer else _BRAX
+    per_second = scales & {"termination", "action_rate", "torques", "energy", "dof_acc", "joint_vel", "orientation"}
+    return (*(_PLAYGROUND_PER_SECOND if per_second else _PLAYGROUND_PER_STEP), *_BRAX)
+
+
+def carry_time_keys(
+    library: str,
+    settings: Mapping[str, object],
+    rho: Fraction,
+    left: Collection[str],
+    keys: Collection[TimeKey] | None = None,
+) -> list[TimeChange]:
+    """What becomes of all settings that mean time; `left` are those that rules left alone.
+
+    Raises:
+        InputError: if one of them is no finite number, or the cycle time cannot be set by a whole number.
+    """
+    keys = TIME_KEYS.get(library, ()) if keys is None else keys
+    changes = (_carry(keys, name, settings, rho, library) for name in left)
+    return [change for change in changes if change]
+
+
+def _carry(
+    keys: Collection[TimeKey], name: str, settings: Mapping[str, object], rho: Fraction, library: str
+) -> TimeChange | None:
+    value, known_as = settings[name], _kind_name(name, settings)
+    fitting = [key for key in keys if fnmatchcase(known_as, key.pattern)]
+    key = next((each for each in fitting if _applies(each, value, settings, library)), None)
+    if key is None:
+        kept = fitting and _is_number(value)
+        why = (
+            "in seconds"
+            if fitting and fitting[0].equals == CYCLE_TIME
+            else f"it is not {fitting[0].equals}"
+            if fitting
+            else ""
+        )
+        return TimeChange(name, value, value, "kept", why) if kept else None
+    if key.law == KEPT:
+        return TimeChange(name, value, value, "kept", key.reason)
+    numbers: list[Any] = value if isinstance(value, list) else [value]
+    if not all(_is_number(each) for each in numbers) or not any(numbers):
+        return None
+    pairs = [_carried_number(name, each, key.law, rho) for each in numbers]
+    new = [each for each, _ in pairs] if isinstance(value, list) else pairs[0][0]
+    rounded = "" if all(exact for _, exact in pairs) else f", rounded from {_written(_exact(numbers, key.law, rho))}"
+    if rounded and key.reason == _SETS:
+        return TimeChange(name, value, _exact(numbers, key.law, rho), "yours", key.reason)
+    if key.carried:
+        return TimeChange(name, value, new, "carried", key.reason + rounded)
+    return TimeChange(name, value, new if not rounded else _exact(numbers, key.law, rho), "yours", key.reason)
+
+
+def _kind_name(name: str, settings: Mapping[str, object]) -> str:
+    """The name that says what kind of setting it is: of a reward its function, of an action its class."""
+    head, _, last = name.rpartition(".")
+    if name.startswith("curriculum.") and last == "weight" and f"{head}.term_name" in settings:
+        return _kind_name(f"rewards.{settings[f'{head}.term_name']}.weight", settings)
+    if name.startswith("rewards.") and last == "weight" and isinstance(found := settings.get(f"{head}.func"), str):
+        return f"rewards.{found.rpartition(':')[2].rpartition('.')[2]}.weight"
+    if name.startswith("actions.") and last == "scale":
+        kind = str(settings.get(f"{head}.class_type", "")).lower()
+        relative = "relative" in kind or settings.get(f"{head}.controller.use_relative_mode") is True
+        return f"{head}.{'relative.' if relative else ''}scale"
+    return name
+
+
+def _applies(key: TimeKey, value: object, settings: Mapping[str, object], library: str) -> bool:
+    if not key.equals:
+        return True
+    if key.equals.isdigit():
+        return value == int(key.equals)
+    if key.equals == CYCLE_TIME:
+        stated = stated_cycle_time(library, settings)
+        return stated is not None and _fraction(value) == stated[0].exact_s
+    canonical = {name.rpartition(".")[2]: each for name, each in settings.items() if name.endswith(key.equals)}
+    return value == canonical.get(key.equals)
+
+
+def _carried_number(name: str, value: float, law: Law, rho: Fraction) -> tuple[float, bool]:
+    """The value in the new cycle time, and whether it is exact."""
+    if not isfinite(value):
+        raise InputError(f"{name} is {value!r}: it counts or decays in steps, so it must be a finite number.")
+    if value == 0:
+        return value, True
+    exact = Fraction(law(abs(value), rho)) * (1 if value > 0 else -1)
+    counts = isinstance(value, int) or (law == COUNT and value >= _SURELY_A_COUNT and float(value).is_integer())
+    if counts and value > 0 and law in (COUNT, PROPORTIONAL):
+        whole = nearest_whole(exact)
+        return whole, whole == exact
+    if isinstance(value, int) and exact.denominator == 1:
+        return int(exact), True
+    return _short(float(exact)), True
+
+
+def _short(value: float) -> float:
+    """Without the last digits that only floats have: 0.4, not 0.40000000000000002."""
+    return float(f"{value:.15g}")
+
+
+def _exact(numbers: list[Any], law: Law, rho: Fraction) -> Any:  # noqa: ANN401 - a number, or a list of them
+    exact = [float(f"{float(law(each, rho)):.4g}") if each else each for each in numbers]
+    return exact if len(exact) > 1 else exact[0]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _written(value: object) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_written, value))}]"
+    return f"{value:.12g}" if _is_number(value) else ""

@@ -1,10 +1,9 @@
-"""Change a few values of one environment in an RL Baselines3 Zoo file, and not one other byte.
+"""Change a few values in a YAML file, and not one other byte.
 
-The Zoo reads ``hyperparams/*.yml`` with ``yaml.safe_load``: one document, a mapping from environment ids to
-settings that may inherit from each other by anchors and merges. Dumping it anew would lose comments and
-notation, so the new values are spliced into the text where the parser says that the old ones stand. The
-result is loaded again and compared with the old document plus the changes: what cannot be rewritten without
-damage is refused. Strings such as ``policy_kwargs: "dict(...)"`` stay strings; nothing is evaluated.
+Dumping a document anew would lose comments, tags and notation, so the new values are spliced into the text where the
+parser says that the old ones stand. Mappings may inherit from each other by anchors and merges, as the entries of RL
+Zoo files do: only the one that is meant changes. The result is loaded again and compared with the old document plus the
+changes: what cannot be rewritten without damage is refused.
 
 Read and write the file with ``newline=""``, or Python changes its line ends.
 """
@@ -16,12 +15,12 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from math import isfinite
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import yaml
 
 from cycletime.errors import InputError
-from cycletime.libraries.plain_yaml import MERGE, Document, YamlSpan, load_yaml, read_spans, repeated_keys
+from cycletime.libraries.plain_yaml import MERGE, Document, KeyPath, YamlSpan, load_yaml, read_spans, repeated_keys
 
 
 def effective_entry(document: Document, root: YamlSpan, env_id: str) -> dict[str, object]:
@@ -54,36 +53,110 @@ def read_entry(text: str, env_id: str) -> dict[str, object]:
 
 
 def rewrite_entry(text: str, env_id: str, changes: Mapping[str, object]) -> tuple[str, tuple[str, ...]]:
-    """The text with these numbers and lists in that entry and all other bytes unchanged; and notes for the user."""
+    """The text with these numbers and lists in one environment's entry, and notes for the user."""
+    effective_entry(load_yaml(text), read_spans(text), env_id)
+    return rewrite_yaml(text, {(env_id, key): value for key, value in changes.items()})
+
+
+def rewrite_yaml(text: str, changes: Mapping[KeyPath, object]) -> tuple[str, tuple[str, ...]]:
+    """The text with these numbers and lists at these paths and all other bytes unchanged; and notes for the user."""
     document, root = load_yaml(text), read_spans(text)
-    entry = effective_entry(document, root, env_id)
-    new = {key: value if isinstance(value, list) else _plain_number(key, value) for key, value in changes.items()}
-    wanted = {key: value for key, value in new.items() if not _is_unchanged(entry.get(key), value)}
+    new = {path: value if isinstance(value, list) else _plain_number(path, value) for path, value in changes.items()}
+    wanted = {path: value for path, value in new.items() if not _is_unchanged(value_at(document, path), value)}
     if not wanted:
         return text, ()
-    for key in wanted:
-        if isinstance(old := entry.get(key), list | dict) and not isinstance(wanted[key], list):
-            raise InputError(f"{env_id}: {key} is {old!r}, but only a single value can become a number.")
-    expected = {**document, env_id: {**entry, **wanted}}
-    written = {key: _as_yaml(value) for key, value in wanted.items()}
+    for path, value in wanted.items():
+        if isinstance(old := value_at(document, path), list | dict) and not isinstance(value, list):
+            raise InputError(f"{_dotted(path)} is {old!r}, but only a single value can become a number.")
+    expected = _with_values(document, wanted)
+    spans = {path: span for path in wanted if (span := span_at(root, path)) and span.is_plain_scalar}
+    result = _splice(text, [_Edit(span.start, span.end, _as_yaml(wanted[path])) for path, span in spans.items()])
+    if not _same(load_yaml(result), _with_values(document, {path: wanted[path] for path in spans})):
+        result, spans = text, {}  # others share some of these values
+    shared: dict[KeyPath, dict[str | int, object]] = {}
+    for path, value in wanted.items():
+        if path not in spans:
+            shared.setdefault(path[:-1], {})[path[-1]] = value
+    notes: tuple[str, ...] = ()
+    for parent, values in shared.items():
+        result, more = _rewrite_mapping(result, parent, values)
+        notes += more
+    if not _same(load_yaml(result), expected):
+        raise _unsupported((), {_dotted(path): _as_yaml(value) for path, value in wanted.items()})
+    return result, notes
+
+
+def _rewrite_mapping(text: str, parent: KeyPath, values: Mapping[str | int, object]) -> _Rewritten:
+    """Set values of one mapping, of which some are not there yet, or are shared with others."""
+    document, root = load_yaml(text), read_spans(text)
+    expected = _with_values(document, {(*parent, key): value for key, value in values.items()})
+    written = {str(key): _as_yaml(value) for key, value in values.items()}
     for rewrite in (_set_and_pin, _set_beside_anchor):
         # A splice that the parser refuses is one more structure that this way of rewriting does not cover.
         with suppress(InputError, RecursionError):
-            result = rewrite(text, root, env_id, written, expected)
+            result = rewrite(text, root, parent, written, expected)
             if result is not None and _same(load_yaml(result[0]), expected):
                 return result
-    raise InputError(
-        f"{env_id}: the file's structure around this entry is not supported, so nothing was written; "
+    raise _unsupported(parent, written)
+
+
+def _unsupported(parent: KeyPath, written: Mapping[str, str]) -> InputError:
+    where = f"{_dotted(parent)}: the" if parent else "The"
+    return InputError(
+        f"{where} file's structure around this entry is not supported, so nothing was written; "
         f"set {', '.join(_lines(written))} by hand."
     )
+
+
+def value_at(document: Any, path: KeyPath) -> Any:  # noqa: ANN401 - whatever stands there
+    """The value at a path, or None."""
+    for key in path:
+        if isinstance(document, dict):
+            document = document.get(key)
+        elif isinstance(document, list) and isinstance(key, int) and key < len(document):
+            document = document[key]
+        else:
+            return None
+    return document
+
+
+def with_value(document: Any, path: KeyPath, value: object) -> Any:  # noqa: ANN401 - a document
+    """The document with another value at a path; what others share with it stays as it is."""
+    if not path:
+        return value
+    head, *rest = path
+    if isinstance(document, list) and isinstance(head, int):
+        return [*document[:head], with_value(document[head], tuple(rest), value), *document[head + 1 :]]
+    inside = document if isinstance(document, dict) else {}
+    return {**inside, head: with_value(inside.get(head, {}), tuple(rest), value)}
+
+
+def _with_values(document: Any, values: Mapping[KeyPath, object]) -> Any:  # noqa: ANN401 - a document
+    for path, value in values.items():
+        document = with_value(document, path, value)
+    return document
+
+
+def span_at(root: YamlSpan, path: KeyPath) -> YamlSpan | None:
+    """Where a value stands itself; None where it is inherited or is not there."""
+    span: YamlSpan | None = root
+    for key in path:
+        if span is None or span.alias:
+            return None
+        span = span.own(key) if isinstance(key, str) else next(iter(span.children[key : key + 1]), None)
+    return span
+
+
+def _dotted(path: KeyPath) -> str:
+    return ".".join(map(str, path))
 
 
 # --- numbers and equality -----------------------------------------------------------------------------------
 
 
-def _plain_number(key: str, value: object) -> int | float:
+def _plain_number(path: KeyPath, value: object) -> int | float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        raise InputError(f"{key}: {value!r} is not a finite number; expected an int or a float.")
+        raise InputError(f"{_dotted(path)}: {value!r} is not a finite number; expected an int or a float.")
     # Subclasses such as NumPy's float64 have a repr of their own.
     return int(value) if isinstance(value, int) else float(value)
 
@@ -114,16 +187,20 @@ def _same(left: object, right: object) -> bool:
 
 
 def _set_and_pin(
-    text: str, root: YamlSpan, env_id: str, written: dict[str, str], expected: Document
+    text: str, root: YamlSpan, parent: KeyPath, written: dict[str, str], expected: Document
 ) -> _Rewritten | None:
-    """Set the values in the entry, and pin the old ones in the entries that inherit from it."""
-    edits = _entry_edits(text, root, env_id, written)
+    """Set the values in the mapping, and pin the old ones in those beside it that inherit from it."""
+    edits = _mapping_edits(text, root, parent, written)
     notes = [edit.note for edit in edits if edit.note]
     text = _splice(text, edits)
+    if not parent:
+        return text, tuple(notes)
+    around, env_id = parent[:-1], str(parent[-1])
     pinned: dict[str, str] = {}
-    while strays := _wrong_entries(load_yaml(text), expected):
+    while strays := _wrong_entries(value_at(load_yaml(text), around), value_at(expected, around)):
         root = read_spans(text)
-        places = {name: place for name in strays if (place := root.own(name)) is not None}
+        beside = span_at(root, around)
+        places = {name: place for name in strays if beside and (place := beside.own(name)) is not None}
         anchors = {place.anchor for place in places.values()}
         # Who inherits from an entry that is still to be pinned may be right once that is done.
         ready = [name for name, place in places.items() if not place.inherits() & anchors]
@@ -133,7 +210,7 @@ def _set_and_pin(
         edits = []
         for name in ready:
             pins = strays[name] or {}
-            edits += _entry_edits(text, root, name, pins)
+            edits += _mapping_edits(text, root, (*around, name), pins)
             pinned[name] = ", ".join(_lines(pins))
         text = _splice(text, edits)
     for pins_text in dict.fromkeys(pinned.values()):
@@ -142,9 +219,11 @@ def _set_and_pin(
     return text, tuple(notes)
 
 
-def _wrong_entries(document: Document, expected: Document) -> dict[str, dict[str, str] | None]:
+def _wrong_entries(document: object, expected: object) -> dict[str, dict[str, str] | None]:
     """The entries that are not as expected, with what to pin in them; None where pinning cannot help."""
     strays: dict[str, dict[str, str] | None] = {}
+    if not isinstance(document, dict) or not isinstance(expected, dict):
+        return strays
     for name, right in expected.items():
         now = document.get(name)
         if isinstance(now, dict) and isinstance(right, dict) and now.keys() <= right.keys():
@@ -157,23 +236,23 @@ def _wrong_entries(document: Document, expected: Document) -> dict[str, dict[str
 
 
 def _set_beside_anchor(
-    text: str, root: YamlSpan, env_id: str, written: dict[str, str], expected: Document
+    text: str, root: YamlSpan, parent: KeyPath, written: dict[str, str], expected: Document
 ) -> _Rewritten | None:
     """Leave the anchor to the old values, one level down under ``<<: &name``, and set the new ones beside.
 
     Needed where an entry inherits and lacks a key that is new here: a merge can add keys, not take any away.
     """
-    entry = root.own(env_id)
-    if entry is None or entry.anchor is None or not entry.children:
+    entry, around = span_at(root, parent), span_at(root, parent[:-1])
+    if entry is None or around is None or entry.anchor is None or not entry.children:
         return None
     merge = f"{MERGE}: &{entry.anchor}"
-    note = f"{env_id} keeps its old values under '{merge}' for those who inherit them, new ones beside it."
+    note = f"{_dotted(parent)} keeps its old values under '{merge}' for those who inherit them, new ones beside it."
     if entry.flow:
         old = text[entry.start : entry.end]
         new = f"{{{', '.join([f'{MERGE}: {old}', *_lines(written)])}}}"
         return _splice(text, [_Edit(entry.start, entry.end, new)]), (note,)
     # Between the columns of the environment's id and of its settings the old lines can stay as they are.
-    column = (root.column_of_keys() + entry.column_of_keys()) // 2
+    column = (around.column_of_keys() + entry.column_of_keys()) // 2
     start = text.index(f"&{entry.anchor}", entry.start)
     end = start + 1 + len(entry.anchor)
     edits = _onto_next_line(text, start, end, column, [merge])
@@ -192,20 +271,25 @@ class _Edit(NamedTuple):
     note: str = ""
 
 
-def _splice(text: str, edits: Iterable[_Edit]) -> str:
+def splice(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
+    """The text with other parts from each start to each end."""
     parts, done = [], 0
-    for edit in sorted(edits, key=lambda edit: edit.start):
-        parts += [text[done : edit.start], edit.new]
-        done = edit.end
+    for start, end, new in sorted(edits, key=lambda edit: edit[0]):
+        parts += [text[done:start], new]
+        done = end
     return "".join([*parts, text[done:]])
 
 
-def _entry_edits(text: str, root: YamlSpan, env_id: str, written: Mapping[str, str]) -> list[_Edit]:
-    entry = root.own(env_id)
-    if entry is None:
-        raise InputError(f"{env_id} has no entry of its own.")
+def _splice(text: str, edits: Iterable[_Edit]) -> str:
+    return splice(text, [edit[:3] for edit in edits])
+
+
+def _mapping_edits(text: str, root: YamlSpan, parent: KeyPath, written: Mapping[str, str]) -> list[_Edit]:
+    entry, around = span_at(root, parent), span_at(root, parent[:-1])
+    if entry is None or around is None:
+        raise InputError(f"{_dotted(parent)} has no entry of its own.")
     if entry.alias:
-        return _alias_edits(text, root, entry, written)
+        return _alias_edits(text, around, entry, written)
     own = {key: value for key in written if (value := entry.own(key)) is not None}
     edits = [edit for key in own for edit in _value_edits(text, root, own, key, written[key])]
     lines = _lines({key: value for key, value in written.items() if key not in own})
@@ -234,12 +318,12 @@ def _value_edits(text: str, root: YamlSpan, own: Mapping[str, YamlSpan], key: st
     return [_Edit(old.start, old.end, new, note), heir]
 
 
-def _alias_edits(text: str, root: YamlSpan, entry: YamlSpan, written: Mapping[str, str]) -> list[_Edit]:
+def _alias_edits(text: str, around: YamlSpan, entry: YamlSpan, written: Mapping[str, str]) -> list[_Edit]:
     lines = [f"{MERGE}: *{entry.alias}", *_lines(written)]
-    if root.flow:
+    if around.flow:
         return [_Edit(entry.start, entry.end, f"{{{', '.join(lines)}}}")]
-    siblings = [value.column_of_keys() for _, value in root.pairs() if value.children and not value.flow]
-    column = siblings[0] if siblings else root.column_of_keys() + 2
+    siblings = [value.column_of_keys() for _, value in around.pairs() if value.children and not value.flow]
+    column = siblings[0] if siblings else around.column_of_keys() + 2
     return _onto_next_line(text, entry.start, entry.end, column, lines)
 
 

@@ -92,6 +92,8 @@ class LibraryValues(Mapping[str, Any]):
     """Whether the library will use exactly the values that were asked for."""
     unknown: tuple[str, ...] = ()
     """Settings that were given, are passed on, and of which nothing is known here."""
+    time_changes: tuple[Any, ...] = ()
+    """What became of settings that mean time and that no rule speaks of; the notes say it as well."""
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - whatever the library wants there
         return self.by_name[name]
@@ -391,6 +393,7 @@ def explain_values(
     further_notes: Sequence[str] = (),
     exported: LibraryValues | None = None,
     details: bool = False,
+    environment_left: bool = True,
 ) -> str:
     """The values in a table; carried ones beside those they come from, with formulas, notes, and what to do with them.
 
@@ -399,6 +402,7 @@ def explain_values(
         further_notes: What comes before their own notes.
         exported: The same values in a library's words.
         details: Whether to add where each formula comes from, and what the other rules give.
+        environment_left: Whether what the environment counts in steps is left to the reader.
     """
     if values.origin is None:
         return _plain_table(values)
@@ -416,7 +420,7 @@ def explain_values(
         notes = [note for note in notes if note not in values.origin.details]
     if exported is not None and exported.unknown:
         notes.append(f"Passed on as given, not known here: {', '.join(exported.unknown)}.")
-    lines += ["", f"Not carried: {_not_carried(values)}.", *(f"note: {note}" for note in notes)]
+    lines += ["", f"Not carried: {_not_carried(values, environment_left)}.", *(f"note: {note}" for note in notes)]
     return "\n".join([*lines, *(_details(values) if details else ()), "", closing_line(values)])
 
 
@@ -426,10 +430,11 @@ def parts_not_carried(values: Hyperparameters) -> list[str]:
     return [name for name, part in values.parts.items() if part.field not in laws]
 
 
-def _not_carried(values: Hyperparameters) -> str:
+def _not_carried(values: Hyperparameters, environment_left: bool) -> str:
     parts = parts_not_carried(values)
-    named = f"{', '.join(parts)} (--also NAME carries one); " if parts else ""
-    return f"{named}what your environment counts in steps (limit, delays, histories, rewards)"
+    named = [f"{', '.join(parts)} (--also NAME carries one)"] if parts else []
+    left = ["what your environment counts in steps (limit, delays, histories, rewards)"] if environment_left else []
+    return "; ".join([*named, *left]) or "nothing that is known here"
 
 
 def _details(values: Hyperparameters) -> list[str]:

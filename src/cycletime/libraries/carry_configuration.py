@@ -1,0 +1,428 @@
+"""A whole configuration at another cycle time: each setting that means time is carried, kept or named, with its reason.
+
+The agent's values follow a rule (`cycletime.rules`); what no rule speaks of, and the environment's side, follow what is
+known of each setting (`cycletime.libraries.time_keys`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import inf
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from cycletime.duration import Duration, DurationLike, cycle_steps
+from cycletime.errors import InputError
+from cycletime.libraries import export_values, read_settings
+from cycletime.libraries.config_edit import changed_document, is_editable, rewrite_file
+from cycletime.libraries.config_files import ConfigFile
+from cycletime.libraries.configuration import Configuration, Setting, Side
+from cycletime.libraries.names import LIBRARIES, RATES
+from cycletime.libraries.plain_yaml import KeyPath
+from cycletime.libraries.synonyms import our_fields
+from cycletime.libraries.time_keys import (
+    TIME_NOTES,
+    TimeChange,
+    canonical_names,
+    carry_time_keys,
+    environment_keys,
+    table_names,
+)
+from cycletime.libraries.yaml_edit import value_at
+from cycletime.libraries.zoo import NOISE, as_zoo_file, with_cycle_time_wrapper
+from cycletime.rules import ALGORITHMS, Rule
+from cycletime.rules.hyperparameters import Hyperparameters, part_names
+from cycletime.rules.quantities import check_count, format_seconds
+from cycletime.rules.sac import SAC, OffPolicy
+
+Treatment: TypeAlias = Literal["carried", "kept", "yours"]
+_LOOKS_LIKE_TIME = re.compile(
+    r"(^|_)(steps?|delay|lag|period|interval|freq(uency)?|hz|fps|horizon|history|decay|alpha|dt|"
+    r"duration|timeout|time|window|hold|frames?|decimation|timesteps)($|_(s|ms|steps|min|max|range))"
+)
+_MINIBATCHES = "n_minibatches"
+_NO_TIME = re.compile(r"weight_decay|noise_step|height_step|^env_wrapper\.|^models\.|^env\.viewer\.")
+
+
+class Change(NamedTuple):
+    """What becomes of one setting."""
+
+    name: str
+    old: Any
+    """None where the file does not say it."""
+    new: Any
+    """Of one that is the user's to set, what it would be."""
+    treatment: Treatment
+    reason: str
+    file: ConfigFile
+    path: KeyPath
+
+    @property
+    def line(self) -> int | None:
+        return None if self.old is None else self.file.line(self.path)
+
+
+@dataclass(frozen=True)
+class CarriedConfiguration:
+    """A configuration at another cycle time."""
+
+    before: Configuration
+    from_dt: Duration
+    to_dt: Duration
+    values: Hyperparameters | None
+    """The agent's, carried; None where there is an environment alone."""
+    changes: tuple[Change, ...]
+    notes: tuple[str, ...]
+    rewritten: Mapping[Path, ConfigFile] = field(default_factory=dict)
+    """By path, files that are written in another form than they were read in."""
+
+    def changed(self) -> dict[str, Any]:
+        """New values by name."""
+        return {each.name: each.new for each in self.changes if each.treatment == "carried"}
+
+    def texts(self) -> tuple[dict[Path, str], tuple[str, ...]]:
+        """By file, its text with the new values; and notes on how they were written."""
+        texts: dict[Path, str] = {}
+        notes: tuple[str, ...] = ()
+        for file, changes in self._by_file():
+            texts[file.path], more = rewrite_file(file, changes)
+            notes += more
+        return texts, notes
+
+    def documents(self) -> dict[Path, Any]:
+        """By file, its values as plain data."""
+        return {file.path: changed_document(file, changes) for file, changes in self._by_file()}
+
+    def overrides(self) -> list[str]:
+        """The new values as the library's command line takes them."""
+        flags = self.before.files[0].kind == "flags" or self.before.library in ("cleanrl", "lerobot")
+        if flags:
+            dash = "-" if self.before.library == "cleanrl" else "_"
+            return [f"--{name.replace('_', dash)}={_override(value)}" for name, value in self.changed().items()]
+        return [f"{name}={_override(value)}" for name, value in self.changed().items()]
+
+    def _by_file(self) -> Iterator[tuple[ConfigFile, dict[KeyPath, Any]]]:
+        for file in self.before.files:
+            changes = {
+                each.path: each.new for each in self.changes if each.file == file and each.treatment == "carried"
+            }
+            yield self.rewritten.get(file.path, file), _element_changes(changes, file)
+
+
+def _element_changes(changes: Mapping[KeyPath, Any], file: ConfigFile) -> dict[KeyPath, Any]:
+    """Lists of numbers as their elements, so that what stands around those stays: a tag, comments, their lines."""
+    found: dict[KeyPath, Any] = {}
+    for path, value in changes.items():
+        if isinstance(value, list) and file.kind in ("yaml", "json") and file.nearest_span(path).children:
+            span = file.nearest_span(path)
+            if len(span.children) == len(value) and all(each.scalar is not None for each in span.children):
+                found |= {(*path, number): each for number, each in enumerate(value)}
+                continue
+        found[path] = value
+    return found
+
+
+def _override(value: object) -> str:
+    return str(value).replace(" ", "") if isinstance(value, list) else str(value)
+
+
+def carry_configuration(
+    configuration: Configuration,
+    to_dt: DurationLike,
+    *,
+    from_dt: DurationLike | None = None,
+    rule: str | Rule | None = None,
+    also: str | Collection[str] = (),
+    n_envs: int | None = None,
+    to_num_envs: int | None = None,
+    action_size: int | None = None,
+) -> CarriedConfiguration:
+    """Carry a configuration to another cycle time.
+
+    Args:
+        configuration: What a library's files say.
+        to_dt: The cycle time to go to.
+        from_dt: The cycle time that the settings are for, where they do not say it.
+        rule: The rule for the agent's values, by default what is recommended for them.
+        also: Parts that are carried beside the rule.
+        n_envs: The number of parallel environments, where the settings do not say it.
+        to_num_envs: The number of environments to go to.
+        action_size: The number of action dimensions, for the target entropy.
+
+    Raises:
+        InputError: if something is missing or contradicts itself, or if the cycle time cannot be set.
+    """
+    before_dt, after_dt = _from_dt(configuration, from_dt), Duration(to_dt)
+    n_envs = _n_envs(configuration, n_envs)
+    transfer = _Transfer(configuration, before_dt, after_dt, n_envs, to_num_envs, rule, part_names(also), action_size)
+    transfer.check_physics()
+    agent = transfer.carry_agent() if configuration.library else None
+    changes = (*(agent.changes if agent else ()), *transfer.carry_environment(), *transfer.carry_num_envs())
+    if not changes and after_dt != before_dt:
+        raise InputError(f"{configuration.source} has nothing that is known to depend on the cycle time.")
+    return CarriedConfiguration(
+        configuration,
+        before_dt,
+        after_dt,
+        agent.values if agent else None,
+        changes,
+        (*(agent.notes if agent else ()), *_notes_on_unknown(configuration)),
+        transfer.rewritten,
+    )
+
+
+def _from_dt(configuration: Configuration, given: DurationLike | None) -> Duration:
+    stated = configuration.stated_cycle_time
+    if stated is None and given is None:
+        raise InputError(
+            f"{configuration.source} does not say its cycle time: give it with --from"
+            + (", or give the folder that env.yaml is in as well." if configuration.library == "rsl-rl" else ".")
+        )
+    if stated and given is not None and stated[0] != Duration(given):
+        raise InputError(
+            f"{stated[1]} is a cycle time of {stated[0]}, and --from is {Duration(given)}: leave that out."
+        )
+    return stated[0] if stated else Duration(given)  # type: ignore[arg-type]  # one of them is there
+
+
+def _n_envs(configuration: Configuration, given: int | None) -> int | None:
+    said = configuration.n_envs
+    if configuration.is_zoo_entry and "n_envs" in configuration.settings:
+        number = configuration.settings["n_envs"].value
+        said = check_count(f"{configuration.env_id}: n_envs", int(number) if _is_whole_float(number) else number)
+    if given is not None and said is not None and given != said:
+        raise InputError(f"--n-envs is {given}, and {configuration.source} has {said} environments: leave it out.")
+    return said if given is None else check_count("n_envs", given)
+
+
+def _is_whole_float(value: object) -> bool:
+    return isinstance(value, float) and value.is_integer()  # configuration files write counts as 1e1 at times
+
+
+def _notes_on_unknown(configuration: Configuration) -> tuple[str, ...]:
+    unknown = configuration.unknown
+    named = [name for name in unknown if _looks_like_time(configuration.settings[name])]
+    notes = []
+    if named:
+        notes.append(f"May mean time and are not known here, so check them: {', '.join(named)}.")
+    if configuration.unread:
+        notes.append(f"Pickled in the file, and so not read: {', '.join(configuration.unread)}.")
+    if others := len(unknown) - len(named):
+        settings = "setting is" if others == 1 else "settings are"
+        notes.append(f"{others} more {settings} kept: nothing known of them depends on the cycle time.")
+    return tuple(notes)
+
+
+def _looks_like_time(setting: Setting) -> bool:
+    numbers = setting.value if isinstance(setting.value, list) else [setting.value]
+    if not numbers or any(isinstance(each, bool) or not isinstance(each, int | float) for each in numbers):
+        return False
+    last = setting.name.rpartition(".")[2].lower()
+    return any(numbers) and bool(_LOOKS_LIKE_TIME.search(last)) and not _NO_TIME.search(setting.name)
+
+
+class _CarriedAgent(NamedTuple):
+    values: Hyperparameters
+    changes: tuple[Change, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass
+class _Transfer:
+    """One configuration on its way to another cycle time."""
+
+    configuration: Configuration
+    from_dt: Duration
+    to_dt: Duration
+    n_envs: int | None
+    to_num_envs: int | None
+    rule: str | Rule | None
+    also: tuple[str, ...]
+    action_size: int | None
+    rewritten: dict[Path, ConfigFile] = field(default_factory=dict)
+
+    @property
+    def rho(self) -> Fraction:
+        return self.to_dt / self.from_dt
+
+    def check_physics(self) -> None:
+        """Refuse a cycle time that is no whole number of the physics' steps."""
+        configuration = self.configuration
+        kind = configuration.environment or configuration.library
+        settings = configuration.of("environment") or configuration.of("agent")
+        name = {"isaac-lab": "sim.dt", "mjlab": "sim.mujoco.timestep", "mujoco-playground": "sim_dt"}.get(kind or "")
+        if not name or not isinstance(settings.get(name), int | float):
+            return
+        repeats = configuration.of("agent").get("action_repeat", settings.get("action_repeat", 1))
+        cycle = Duration(self.to_dt.exact_s / repeats) if kind == "mujoco-playground" else self.to_dt
+        try:
+            cycle_steps(cycle, settings[name])
+        except InputError as error:
+            raise InputError(f"{error} Or change {name}, which is {settings[name]}, first.") from None
+
+    def carry_agent(self) -> _CarriedAgent:
+        configuration = self.configuration
+        library, algorithm = configuration.library, configuration.algorithm
+        if library is None or algorithm is None:
+            raise InputError(f"{configuration.source} names no algorithm with a rule: say which with --algorithm.")
+        if library == "rsl-rl" and "policy.init_noise_std" in configuration.of("agent"):
+            library = "isaac-lab"
+        before = self._read(library, ALGORITHMS[algorithm])
+        after = before.at(self.to_dt, self.rule, self.also)
+        number = self.to_num_envs or self.n_envs
+        exported = export_values(_without_noise(after), library, number, {})
+        old = export_values(_without_noise(before), library, self.n_envs, {})
+        notes = [note for note in exported.notes if not note.startswith(TIME_NOTES)]
+        if "memory.memory_size" in self.configuration.of("agent"):
+            notes = [note for note in notes if "RandomMemory" not in note]  # the file says it: -1, or as the rollout
+        times = self._time_changes(library, exported.time_changes)
+        carried = {each.name for each in times}
+        usual = getattr(LIBRARIES[library].of(algorithm), "defaults", {})
+        rows = []
+        for name, value in exported.items():
+            was = old.get(name)
+            was = usual.get(name) if was is None else was
+            if name == "batch_size" and _MINIBATCHES in old:
+                continue
+            if name not in carried and value is not was and value != was:
+                rows.append(self._change("agent", name, value, self._reason(library, name, before, after)))
+        if isinstance(before, OffPolicy) and before.noise_std != after.stated().get(NOISE):
+            rows.append(
+                self._change("agent", NOISE, after.stated()[NOISE], self._reason(library, NOISE, before, after))
+            )
+        rows += [self._time_change("agent", each) for each in times]
+        if configuration.is_zoo_entry:
+            self._check_timesteps()
+            rows, more = self._with_wrapper(rows)
+            notes += more
+        if self.n_envs is None and not configuration.is_zoo_entry and configuration.environment:
+            notes.append("The number of environments is not said: the batch is that of one. Give --n-envs.")
+        return _CarriedAgent(after, tuple(rows), tuple(notes))
+
+    def _read(self, library: str, kind: type[Hyperparameters]) -> Hyperparameters:
+        settings = self.configuration.of("agent")
+        words = LIBRARIES[library].of(kind.algorithm)
+        number = words.n_envs.name if words and words.n_envs else "n_envs"
+        names = canonical_names(library, settings, {number})
+        said = {name: value for name, value in settings.items() if names[name] not in (number, "n_envs")}
+        if library == "rl-games" and self.n_envs is None:
+            raise InputError(f"{self.configuration.source} does not say the number of environments: give --n-envs.")
+        if _MINIBATCHES in said and library == "stable-baselines3":  # Isaac Lab's, which makes a batch_size of it
+            rollouts, count = said.get("n_steps"), said[_MINIBATCHES]
+            if not isinstance(rollouts, int) or not isinstance(count, int) or count < 1 or self.n_envs is None:
+                raise InputError(
+                    f"{self.configuration.source} counts mini-batches ({_MINIBATCHES}): give n_steps, and --n-envs."
+                )
+            said["batch_size"] = rollouts * self.n_envs // count
+        if self.action_size is not None and issubclass(kind, SAC):
+            said["action_size"] = self.action_size
+        values = read_settings(kind, library, self.from_dt, self.n_envs, said)
+        if "exploration-noise" not in self.also or not self.configuration.is_zoo_entry:
+            return values
+        noise = settings.get(NOISE)
+        if not isinstance(values, OffPolicy) or isinstance(noise, bool) or not isinstance(noise, int | float):
+            raise InputError(
+                f"exploration-noise is not a single number in this entry, as a {NOISE} of sac, tqc, td3 or ddpg would "
+                "be: leave it out and set the noise by hand."
+            )
+        return replace(values, noise_std=noise)
+
+    def _time_changes(self, library: str, found: Collection[TimeChange]) -> list[TimeChange]:
+        """Those of the agent's side; how rewards are to be scaled depends on how the environment pays them."""
+        if library != "mujoco-playground" or self.rho == 1:
+            return list(found)
+        settings = self.configuration.of("agent")
+        both = {**settings, **self.configuration.of("environment")}
+        keys = environment_keys(library, both, trainer=True)
+        tables = _names_of(library, self.configuration.algorithm or "")
+        left = [name for name in settings if name not in tables]
+        return carry_time_keys(library, settings, self.rho, left, keys)
+
+    def _check_timesteps(self) -> None:
+        value = self.configuration.of("agent").get("n_timesteps", 1)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value < inf:
+            raise InputError(
+                f"{self.configuration.env_id}: n_timesteps is {value!r}: it must be a number of at least 1."
+            )
+
+    def _with_wrapper(self, rows: list[Change]) -> tuple[list[Change], list[str]]:
+        """What the Zoo has besides: a wrapper that makes the cycle; and a saved configuration becomes an entry."""
+        configuration, root = self.configuration, self.configuration.roots["agent"]
+        notes: list[str] = []
+        if not is_editable(root.file):
+            env_id = configuration.env_id
+            if env_id is None:
+                raise InputError(f"{configuration.source} does not say its environment: name it with --env.")
+            text, more = as_zoo_file(root.file.text, env_id)
+            document = {env_id: root.file.document}
+            self.rewritten[root.file.path] = ConfigFile(root.file.path, "yaml", text, document)
+            rows = [each._replace(path=(env_id, *each.path)) for each in rows]
+            notes += more
+        if self.rho != 1:
+            entry = value_at(root.file.document, root.path)
+            wrappers, note = with_cycle_time_wrapper(entry, self.from_dt, self.to_dt)
+            notes.append(note)
+            if wrappers:
+                path = (*((configuration.env_id,) if self.rewritten else root.path), "env_wrapper")
+                old, reason = entry.get("env_wrapper"), "it sets the cycle time"
+                rows.append(Change("env_wrapper", old, wrappers, "carried", reason, root.file, path))
+        return rows, notes
+
+    def carry_environment(self) -> list[Change]:
+        environment = self.configuration.environment
+        if environment is None or self.rho == 1:
+            return []
+        settings = self.configuration.of("environment")
+        keys = environment_keys(environment, settings, trainer=False)
+        changes = carry_time_keys(environment, settings, self.rho, list(settings), keys)
+        return [self._time_change("environment", each) for each in changes]
+
+    def carry_num_envs(self) -> list[Change]:
+        if self.to_num_envs is None or self.to_num_envs == self.n_envs:
+            return []
+        names = ("scene.num_envs", "n_envs", "num_envs", "params.config.num_actors")
+        return [
+            self._change(each.side, each.local_name, self.to_num_envs, "as asked")
+            for each in self.configuration.settings.values()
+            if each.local_name in names and each.value == self.n_envs
+        ]
+
+    def _setting(self, side: Side, local_name: str) -> Setting | None:
+        return self.configuration.settings.get(self.configuration.roots[side].prefix + local_name)
+
+    def _change(self, side: Side, local_name: str, new: object, reason: str) -> Change:
+        root, setting = self.configuration.roots[side], self._setting(side, local_name)
+        if setting is None:  # what the file leaves to the library
+            path = (*root.path, *local_name.split("."))
+            return Change(root.prefix + local_name, None, new, "carried", reason, root.file, path)
+        return Change(setting.name, setting.value, new, "carried", reason, setting.file, setting.path)
+
+    def _time_change(self, side: Side, change: TimeChange) -> Change:
+        made = self._change(side, change.name, change.new, change.reason)
+        return made._replace(treatment=change.treatment)
+
+    def _reason(self, library: str, name: str, before: Hyperparameters, after: Hyperparameters) -> str:
+        """The rule's formula for what a name means, and its seconds before and after."""
+        canonical = canonical_names(library, [name], _names_of(library, after.algorithm))[name]
+        ours = our_fields(library, after.algorithm).get(canonical, canonical)
+        law = after.origin.laws.get(ours) if after.origin else None
+        formula = law.formula if law else f"rule '{after.origin.rule}'" if after.origin else "the rule"
+        spans = [each.seconds().get(ours) for each in (before, after)]
+        told = list(dict.fromkeys(format_seconds(span) for span in spans if span is not None))
+        return ", ".join(each for each in (f"{ours}: {formula}", " -> ".join(told)) if each)
+
+
+def _names_of(library: str, algorithm: str) -> set[str]:
+    words = LIBRARIES[library].of(algorithm)
+    return table_names(words, RATES[library][algorithm]) if words else set()
+
+
+def _without_noise(values: Hyperparameters) -> Hyperparameters:
+    """The values that a library has settings for: the noise of Stable-Baselines3 is an object."""
+    source = values.library_source
+    if isinstance(values, OffPolicy) and source and source.library in ("stable-baselines3", "sbx"):
+        return replace(values, noise_std=None)
+    return values

@@ -1,0 +1,88 @@
+"""`cycletime transfer FILE_OR_FOLDER`: what is printed, in which form, and what is written."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cycletime.cli import main
+from tests.libraries.configurations import ISAAC_ENV, LEROBOT, SKRL, write_model, write_run
+
+
+def test_changes_with_their_reasons(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["transfer", str(write_run(tmp_path / "run")), "--to", "10ms"]) == 0
+    out = capsys.readouterr().out
+    assert "isaac-lab rsl-rl ppo at 20ms (sim.dt 0.005 x decimation 4), 4096 environments" in out
+    rows = [" ".join(line.split()) for line in out.splitlines()]
+    assert "8 env.decimation 4 2 it sets the cycle time" in rows
+    assert "2 agent.num_steps_per_env 24 48 batch: x0 / rho, 1966 s" in rows
+    assert "what your environment counts in steps" not in out
+
+
+@pytest.mark.parametrize("words", ["file PATH --to 10ms", "PATH --to 10ms"])
+def test_ways_to_name_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path, words: str) -> None:
+    run = str(write_run(tmp_path / "run"))
+    assert main(["transfer", *words.replace("PATH", run).split(), "--as", "overrides"]) == 0
+    assert "env.decimation=2\n" in capsys.readouterr().out
+
+
+def test_a_diff_that_patch_takes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run")
+    assert main(["transfer", str(run), "--to", "10ms", "--as", "diff"]) == 0
+    diff = capsys.readouterr().out
+    assert "# env.decimation: 4 -> 2: it sets the cycle time\n" in diff
+    assert {"-decimation: 4", "+decimation: 2"} <= set(diff.splitlines())
+    subprocess.run(["patch", "-p0", "-d", "/"], input=diff, text=True, check=True, stdout=subprocess.DEVNULL)
+    assert "decimation: 2\n" in (run / "params" / "env.yaml").read_text()
+
+
+def test_files_are_written_anew_and_never_over_others(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    run, out = write_run(tmp_path / "run"), tmp_path / "new"
+    words = ["transfer", str(run), "--to", "10ms", "--rule", "scaled", "--to-file"]
+    assert main([*words, str(out)]) == 0
+    assert (out / "params" / "env.yaml").read_text() != ISAAC_ENV
+    assert (run / "params" / "env.yaml").read_text() == ISAAC_ENV
+    capsys.readouterr()
+    for taken in (out, run):
+        assert main([*words, str(taken)]) == 2
+        assert f"{taken} exists already" in capsys.readouterr().err
+    assert main(["transfer", str(out), "--to", "20ms", "--rule", "scaled", "--to-file", str(tmp_path / "back")]) == 0
+    back, before = (
+        {name: (folder / "params" / name).read_text() for name in ("env.yaml", "agent.yaml")}
+        for folder in (tmp_path / "back", run)
+    )
+    assert back["env.yaml"] == before["env.yaml"]
+    assert yaml.safe_load(back["agent.yaml"])["algorithm"]["gamma"] == pytest.approx(0.99, rel=1e-14)
+
+
+def test_whole_files_in_other_formats(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(LEROBOT))
+    assert main(["transfer", str(tmp_path / "a.json"), "--to", "50ms", "--as", "yaml"]) == 0
+    assert yaml.safe_load(capsys.readouterr().out)["env"]["fps"] == 20
+    assert main(["transfer", str(write_run(tmp_path / "run")), "--to", "10ms", "--as", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["env.yaml"]["decimation"] == 2
+    words = ["transfer", str(write_model(tmp_path / "model.zip")), "--from", "8ms", "--to", "4ms"]
+    assert main([*words, "--as", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["n_steps"] == 1024
+    assert main([*words, "--to-file", str(tmp_path / "other.zip")]) == 2
+    assert "stays as it is: use --as overrides, yaml or json" in capsys.readouterr().err
+
+
+def test_a_report_in_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(SKRL)
+    assert main(["transfer", str(tmp_path / "a.yaml"), "--from", "20ms", "--to", "10ms", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    changes = {each["name"]: each for each in data["configuration"]["changes"]}
+    assert changes["agent.rollouts"] == {
+        "name": "agent.rollouts",
+        "from": 16,
+        "to": 32,
+        "treatment": "carried",
+        "reason": "batch: x0 / rho, 0.32 s",
+        "file": str(tmp_path / "a.yaml"),
+        "line": 9,
+    }
+    assert changes["agent.rewards_shaper_scale"]["treatment"] == "not carried"
+    assert data["rule"] == "dt-aware"

@@ -1,0 +1,265 @@
+"""Whole configurations at another cycle time: what changes, what is kept or named, and files as they were elsewhere."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cycletime.errors import InputError
+from cycletime.libraries.carry_configuration import CarriedConfiguration, carry_configuration
+from cycletime.libraries.configuration import read_configuration
+from tests.libraries.configurations import (
+    BRAX,
+    CLEANRL,
+    CLEANRL_TABLE,
+    ISAAC_ENV,
+    LEROBOT,
+    LEROBOT_0_4,
+    MJLAB_ENV,
+    PLAYGROUND_ENV,
+    RL_GAMES,
+    RSL_RL_AGENT,
+    SKRL,
+    ZOO,
+    write_model,
+    write_run,
+)
+
+
+def carry(path: Path, to_dt: str, **options: Any) -> CarriedConfiguration:  # noqa: ANN401 - of two functions
+    reading = {name: options.pop(name) for name in ("env_id", "library", "algorithm") if name in options}
+    return carry_configuration(read_configuration(path, **reading), to_dt, **options)
+
+
+def named(carried: CarriedConfiguration, treatment: str) -> dict[str, Any]:
+    return {each.name: each.new for each in carried.changes if each.treatment == treatment}
+
+
+def test_isaac_lab_s_run_at_half_the_cycle_time(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run")
+    carried = carry(run, "10ms")
+    assert carried.changed() == {
+        "agent.num_steps_per_env": 48,
+        "env.sim.render_interval": 2,
+        "env.decimation": 2,
+        "env.scene.height_scanner.update_period": 0.01,
+        "env.observations.policy.history_length": 10,
+        "env.rewards.action_rate_l2.weight": -0.02,
+        "env.rewards.termination_penalty.weight": -400.0,
+        "env.curriculum.action_rate.params.weight": -0.2,
+        "env.curriculum.action_rate.params.num_steps": 24_000,
+    }
+    assert set(named(carried, "kept")) == {
+        "agent.max_iterations",
+        "agent.save_interval",
+        "env.sim.dt",
+        "env.scene.contact_forces.update_period",
+        "env.scene.contact_forces.history_length",
+        "env.events.push_robot.interval_range_s",
+        "env.rewards.track_lin_vel_xy_exp.weight",
+        "env.commands.base_velocity.resampling_time_range",
+        "env.episode_length_s",
+    }
+    texts, notes = carried.texts()
+    env = ISAAC_ENV
+    for old, new in (
+        ("render_interval: 4", "render_interval: 2"),
+        ("decimation: 4", "decimation: 2"),
+        ("update_period: 0.02", "update_period: 0.01"),
+        ("history_length: 5", "history_length: 10"),
+        ("weight: -0.01", "weight: -0.02"),
+        ("weight: -200.0", "weight: -400.0"),
+        ("weight: -0.1\n", "weight: -0.2\n"),
+        ("12000", "24000"),
+    ):
+        assert env.count(old) == 1
+        env = env.replace(old, new)
+    assert texts == {
+        run / "params" / "env.yaml": env,
+        run / "params" / "agent.yaml": RSL_RL_AGENT.replace("num_steps_per_env: 24", "num_steps_per_env: 48"),
+    }
+    assert notes == ()
+    assert carried.overrides()[:3] == [
+        "agent.num_steps_per_env=48",
+        "env.sim.render_interval=2",
+        "env.decimation=2",
+    ]
+
+
+def test_mjlab_counts_delays_in_the_agent_s_steps_and_in_the_physics(tmp_path: Path) -> None:
+    carried = carry(write_run(tmp_path / "run", MJLAB_ENV), "10ms")
+    term = "env.observations.actor.terms.base_ang_vel"
+    actuator = "env.scene.entities.robot.articulation.actuators.0"
+    assert carried.changed() == {
+        "agent.num_steps_per_env": 48,
+        "env.decimation": 2,
+        "env.scene.sensors.0.history_length": 2,
+        f"{term}.delay_max_lag": 4,
+        f"{term}.history_length": 6,
+        "env.rewards.action_rate_l2.weight": -0.2,
+        "env.rewards.soft_landing.weight": -2e-05,
+        "env.curriculum.command_vel.params.velocity_stages.1.step": 240_000,
+    }
+    assert named(carried, "kept")[f"{actuator}.delay_max_lag"] == 4
+    texts, _ = carried.texts()
+    (env,) = [text for path, text in texts.items() if path.name == "env.yaml"]
+    old, new = MJLAB_ENV.splitlines(), env.splitlines()
+    assert len([1 for before, after in zip(old, new, strict=True) if before != after]) == 7
+
+
+FILES: dict[str, tuple[str, dict[str, Any]]] = {
+    "skrl.yaml": (SKRL, {"from_dt": "20ms", "n_envs": 512}),
+    "rl_games.yaml": (RL_GAMES, {"from_dt": "20ms"}),
+    "rsl_rl.yaml": (RSL_RL_AGENT, {"from_dt": "20ms", "n_envs": 64}),
+    "brax.json": (json.dumps(BRAX, indent=2), {"from_dt": "20ms"}),
+    "brax.yaml": (yaml.safe_dump(BRAX), {"from_dt": "20ms"}),
+    "env.json": (json.dumps(PLAYGROUND_ENV), {}),
+    "both.json": (json.dumps({"env": PLAYGROUND_ENV, "ppo": BRAX}, indent="\t"), {}),
+    "flat.json": (json.dumps(PLAYGROUND_ENV | BRAX), {}),
+    "train_config.json": (json.dumps(LEROBOT, indent=4), {}),
+    "old.json": (json.dumps(LEROBOT_0_4), {}),
+    "flags.txt": (CLEANRL, {"from_dt": "20ms"}),
+    "hyperparameters": (CLEANRL_TABLE, {"from_dt": "20ms"}),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("factor", [2, "half"])
+def test_there_and_back_is_the_same_file(name: str, factor: object, tmp_path: Path) -> None:
+    text, options = FILES[name]
+    (tmp_path / name).write_text(text)
+    read = read_configuration(tmp_path / name)
+    own = read.cycle_time.exact_s if read.cycle_time else 0.02
+    there_dt = f"{float(own) * 2 if factor == 2 else float(own) / 2}s"
+    if "ctrl_dt" in text and factor == "half":
+        there_dt = "8ms"  # a whole number of steps of the physics, 4 ms
+    there = carry(tmp_path / name, there_dt, rule="scaled", **options)
+    ((_, new),) = there.texts()[0].items()
+    assert new != text
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / name).write_text(new)
+    if "from_dt" in options:
+        options = {**options, "from_dt": there_dt}
+    back = carry(tmp_path / "there" / name, f"{float(own)}s", rule="scaled", **options)
+    before, after = (
+        {setting: each.value for setting, each in read_configuration(path).settings.items()}
+        for path in (tmp_path / name, _written(tmp_path / "back" / name, back))
+    )
+    added = {"gae_lambda": 0.95, "ppo.gae_lambda": 0.95}  # brax's default, which the file does not say
+    after = {each: value for each, value in after.items() if each in before or added.get(each) != pytest.approx(value)}
+    assert after.keys() == before.keys()
+    for each, value in before.items():
+        close = isinstance(value, float) and not isinstance(value, bool)
+        assert after[each] == (pytest.approx(value, rel=1e-12) if close else value), each
+
+
+def _written(path: Path, carried: CarriedConfiguration) -> Path:
+    path.parent.mkdir()
+    path.write_text(next(iter(carried.texts()[0].values())))
+    return path
+
+
+def test_what_was_rounded_is_told(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", ISAAC_ENV.replace("history_length: 5", "history_length: 3"))
+    (change,) = [each for each in carry(run, "40ms").changes if each.name == "env.observations.policy.history_length"]
+    assert (change.new, change.reason[-16:]) == (1, "rounded from 1.5")
+
+
+def test_playground_s_rewards_by_how_they_are_paid(tmp_path: Path) -> None:
+    def scaled(env: dict[str, Any]) -> dict[str, Any]:
+        (tmp_path / "a.json").write_text(json.dumps({"env": env, "ppo": BRAX | {"reward_scaling": 10.0}}))
+        return carry(tmp_path / "a.json", "40ms").changed()
+
+    per_second = scaled(PLAYGROUND_ENV)
+    assert (per_second["env.reward_config.scales.termination"], "ppo.reward_scaling" in per_second) == (-0.5, False)
+    dm_control = scaled({name: value for name, value in PLAYGROUND_ENV.items() if name != "reward_config"})
+    assert dm_control["ppo.reward_scaling"] == 20.0
+    arm = scaled(PLAYGROUND_ENV | {"reward_config": {"scales": {"gripper_box": 4.0}, "success_reward": 2.0}})
+    assert arm["env.reward_config.scales.gripper_box"] == 8.0
+    assert not {"ppo.reward_scaling", "env.reward_config.success_reward"} & arm.keys()
+
+
+def test_delays_filters_and_waits_of_playground(tmp_path: Path) -> None:
+    env = PLAYGROUND_ENV | {
+        "ema_alpha": 0.5,
+        "obs_history_len": 30,
+        "noise_config": {"action_min_delay": 1, "action_max_delay": 3, "obs_min_delay": 0},
+        "pert_config": {"pert_wait_steps": [60, 150], "pert_durations": [0.05, 0.2]},
+    }
+    (tmp_path / "a.json").write_text(json.dumps(env))
+    changed = carry(tmp_path / "a.json", "40ms").changed()
+    assert changed["ema_alpha"] == pytest.approx(0.75)
+    assert (changed["obs_history_len"], changed["noise_config.action_max_delay"]) == (15, 1)
+    assert changed["pert_config.pert_wait_steps"] == [30, 75]
+    assert "pert_config.pert_durations" not in changed
+    assert "noise_config.obs_min_delay" not in changed
+
+
+def test_a_direct_environment_s_rewards_are_named(tmp_path: Path) -> None:
+    env = "decimation: 2\nsim: {dt: 0.005}\nepisode_length_s: 5.0\nrew_scale_alive: 1.0\nrew_scale_terminated: -2.0\n"
+    (tmp_path / "env.yaml").write_text(env)
+    carried = carry(tmp_path / "env.yaml", "5ms")
+    assert carried.values is None
+    assert carried.changed() == {"decimation": 1}
+    assert named(carried, "yours") == {"rew_scale_alive": 0.5, "rew_scale_terminated": -1.0}
+
+
+def test_rewards_go_by_their_functions(tmp_path: Path) -> None:
+    def weight(function: str) -> float | None:
+        env = ISAAC_ENV.replace("rewards:track_lin_vel_xy_exp", f"rewards:{function}")
+        (tmp_path / "env.yaml").write_text(env)
+        found = carry(tmp_path / "env.yaml", "10ms").changed().get("rewards.track_lin_vel_xy_exp.weight")
+        return None if found is None else float(found)
+
+    assert weight("feet_air_time") == 2.0, "paid when a foot lands"
+    assert weight("feet_air_time_positive_biped") is None, "paid as long as one foot is in the air"
+    assert weight("is_terminated") == 2.0
+    assert weight("joint_acc_l2") is None
+
+
+def test_a_zoo_entry_and_a_model(tmp_path: Path) -> None:
+    (tmp_path / "ppo.yml").write_text(ZOO)
+    carried = carry(tmp_path / "ppo.yml", "4ms", env_id="Hopper-v5", from_dt="8ms")
+    assert carried.changed() == {"n_steps": 1024, "batch_size": 128, "n_timesteps": 2_000_000}
+    text = carried.texts()[0][tmp_path / "ppo.yml"]
+    assert yaml.safe_load(text)["Walker2d-v5"] == yaml.safe_load(ZOO)["Walker2d-v5"]
+    carried = carry(write_model(tmp_path / "model.zip"), "4ms", from_dt="8ms")
+    assert carried.overrides() == ["n_steps=1024", "batch_size=128"]
+    assert carried.documents()[tmp_path / "model.zip"]["n_steps"] == 1024
+    with pytest.raises(InputError, match="is a model that was trained, and stays as it is"):
+        carried.texts()
+
+
+def test_other_numbers_of_environments(tmp_path: Path) -> None:
+    carried = carry(write_run(tmp_path / "run"), "20ms", to_num_envs=1024)
+    assert carried.changed() == {"agent.num_steps_per_env": 96, "env.scene.num_envs": 1024}
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "says"),
+    [
+        (SKRL, {}, "does not say its cycle time: give it with --from."),
+        (RSL_RL_AGENT, {}, "or give the folder that env.yaml is in as well."),
+        (RL_GAMES.replace("512", "-1"), {"from_dt": "20ms"}, "does not say the number of environments: give --n-envs"),
+        (RL_GAMES, {"from_dt": "20ms", "n_envs": 8}, "--n-envs is 8, and"),
+        (ISAAC_ENV, {"from_dt": "10ms"}, "sim.dt 0.005 x decimation 4 is a cycle time of 20ms, and --from is 10ms"),
+        (ISAAC_ENV.replace("12000", ".nan"), {}, "num_steps is nan: it counts or decays in steps"),
+        (SKRL.replace("lambda: 0.95", "lambda: 0.95\n  gae_lambda: 0.9"), {"from_dt": "20ms"}, "are the same setting"),
+        (SKRL.replace("rollouts: 16", "rollout: 16"), {"from_dt": "20ms"}, "did you mean rollouts?"),
+    ],
+)
+def test_what_cannot_be_carried_is_refused(content: str, options: dict[str, Any], says: str, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(content)
+    with pytest.raises(InputError) as refusal:
+        carry(tmp_path / "a.yaml", "10ms", **options)
+    assert says in str(refusal.value)
+
+
+def test_a_cycle_that_the_physics_cannot_make_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"are 5ms and 10ms\. Or change sim\.dt, which is 0\.005, first\."):
+        carry(write_run(tmp_path / "run"), "7ms")
+    (tmp_path / "a.json").write_text(json.dumps(PLAYGROUND_ENV))
+    with pytest.raises(InputError, match="are 8ms and 12ms"):
+        carry(tmp_path / "a.json", "10ms")
