@@ -322,6 +322,7 @@ def test_without_a_cycle_time_what_is_in_steps_is_still_found() -> None:
 def test_the_meaning_in_seconds() -> None:
     """Written out by hand: 20 ms, 1/0.02 Hz, -0.02/ln(0.99), 24 steps, 4096 environments, 20 updates in 0.48 s."""
     env = ISAAC_LAB | {"observations.policy.history_length": 5, "actions.arm.alpha": 0.5, "robot.max_delay": 6}
+    env |= {"scene.contact_forces.history_length": 3}
     meaning = {row.what: row for row in configuration(env).rows()}
     assert meaning["cycle time"].value == "20 ms (50 Hz)"
     assert meaning["discount"].meaning == "horizon 99.5 steps, 1.99 s"

@@ -301,7 +301,7 @@ def _describe_environment(c: TimedConfiguration, dt: float | None) -> Iterator[R
         last = name.rpartition(".")[2]
         number = c._positive(each)
         if last in ("history_length", "history_len", "frame_stack", "c_frame_stack", "include_history_steps"):
-            if number and number > 1 and dt:
+            if number and number > 1 and dt and not name.startswith("scene."):  # sensors count physics steps
                 yield Row("history", each.text, _span(number, dt), each.place)
         elif last in ("min_delay", "max_delay") and number and c.physics_dt_s:
             yield Row(
