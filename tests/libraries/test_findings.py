@@ -246,7 +246,7 @@ def test_rewards_of_legged_gym(term: str, kind: str) -> None:
 
 @pytest.mark.parametrize(("environment", "event"), [("isaac-lab", True), ("mjlab", False)])
 def test_air_time_is_paid_at_landing_but_not_in_mjlab(environment: str, event: bool) -> None:
-    env = {"sim.dt": 0.005, "sim.mujoco.timestep": 0.005, "decimation": 4}
+    env: dict[str, Any] = {"sim.dt": 0.005, "sim.mujoco.timestep": 0.005, "decimation": 4}
     env |= {"rewards.air.func": "mdp.feet_air_time", "rewards.air.weight": 0.5}
     assert kinds(configuration(env, environment=environment)) == ({"event-times-dt"} if event else set())
 
