@@ -238,6 +238,18 @@ def test_tables_of_playground(tmp_path: Path) -> None:
     assert {each.dt_s for each in found} == {0.02}
 
 
+def test_a_helper_that_passes_its_arguments_on(tmp_path: Path) -> None:
+    """As mjlab's term(), which makes a dataclass's field of them."""
+    text = (
+        "def term(kind, *args, **words):\n    return field(default_factory=lambda: kind(*args, **words))\n"
+        "class Rewards:\n    rate = term(RewardTerm, func=mdp.action_rate_l2, weight=-0.1)\n"
+    )
+    read = SourceReader().build(write(tmp_path, {"cfg.py": text}) / "cfg.py", "Rewards")
+    assert read is not None
+    settings = {name: leaf.value for name, leaf in plain_settings(read).items()}
+    assert settings == {"rate.func": "mdp.action_rate_l2", "rate.weight": -0.1}
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -361,7 +361,10 @@ class SourceReader:
             if isinstance(definition.node, ast.FunctionDef):
                 pairs = zip(definition.node.args.args, node.args, strict=False)
                 given |= {spec.arg: self._evaluate(each, scope, module) for spec, each in pairs}
-            return self._make(definition, given)
+            made = self._make(definition, given)
+            unknown = made is None or (isinstance(made, Leaf) and isinstance(made.value, Opaque))
+            passes_on = unknown or (isinstance(made, Tree) and not made.children)
+            return _tree(given) if given and passes_on and isinstance(definition.node, ast.FunctionDef) else made
         return self._known_call(name, node, given, scope, module)
 
     def _known_call(self, name: str, node: ast.Call, given: _Scope, scope: _Scope, module: _Module) -> _Found | None:
