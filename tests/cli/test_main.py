@@ -46,7 +46,7 @@ def test_the_help_has_every_command_in_its_group(capsys: pytest.CaptureFixture[s
     [
         (
             "tranfer ppo",
-            "There is no command 'cycletime tranfer': give one of transfer, train, resume, watch",
+            "There is no command 'cycletime tranfer': give one of transfer, explain, train, resume",
         ),
         ("tranfer ppo", "; did you mean transfer?"),
         ("study rum", "There is no command 'cycletime study rum': give one of run, plan, status"),

@@ -12,6 +12,7 @@ COMMANDS = (
     "",
     *GROUPS,
     *("transfer ppo", "transfer sac", "transfer a2c", "transfer tqc", "transfer td3", "transfer ddpg", "transfer file"),
+    "explain",
     *("train", "resume", "watch", "evaluate", "plot", "export", "tune", "advise", "report", "latency", "gpu"),
     *(f"study {each}" for each in ["run", "plan", "status", "retry", "verify", "export", "pack", "import", "report"]),
     *(f"experiment {each}" for each in ["list", "run", "pack", "collect", "verdicts", "table", "figures", "report"]),

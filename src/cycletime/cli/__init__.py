@@ -37,6 +37,9 @@ class _Command(NamedTuple):
 _GROUPS = {
     "everyday": {
         "transfer": _Command("transfer", "TransferCommand", "carry hyper-parameters to another cycle time"),
+        "explain": _Command(
+            "explain", "Explain", "say what a configuration means in seconds, and what is inconsistent"
+        ),
         "train": _Command("train", "Train", "train an agent on a task or an environment"),
         "resume": _Command("train", "Resume", "continue runs that were stopped or killed"),
         "watch": _Command("policies", "Watch", "watch a run's policy, in a window or as a film"),

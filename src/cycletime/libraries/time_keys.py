@@ -180,8 +180,16 @@ _CYCLE_TIMES: Mapping[str, tuple[str, str, Fraction | None]] = {
     "isaac-lab": ("sim.dt", "decimation", None),
     "mjlab": ("sim.mujoco.timestep", "decimation", None),
     "mujoco-playground": ("ctrl_dt", "action_repeat", Fraction(1)),
+    "legged-gym": ("sim.dt", "control.decimation", None),
+    "isaac-gym": ("sim.dt", "env.controlFrequencyInv", Fraction(1)),
+    "policy_dt": ("policy_dt", "", Fraction(1)),
+    "step_dt": ("step_dt", "", Fraction(1)),
+    "simulation_dt": ("simulation_dt", "control_decimation", None),
+    "control_dt": ("control_dt", "", Fraction(1)),
 }
 """By library, the two settings whose product is the cycle time, and what the second is where nothing is said."""
+DEPLOYED_BY = ("policy_dt", "step_dt", "simulation_dt", "control_dt")
+"""What deployments of policies call their cycle time, the surest first: control_dt may be that of the motors."""
 
 
 def table_names(words: OnPolicyTable | OffPolicyTable, rates: RateTable) -> set[str]:
@@ -253,7 +261,8 @@ def stated_cycle_time(library: str, settings: Mapping[str, object]) -> tuple[Dur
     step_s, repeats = _fraction(settings.get(step)), _fraction(settings.get(repeat)) or usual
     if not step_s or not repeats:
         return None
-    return Duration(step_s * repeats), f"{step} {settings[step]} x {repeat} {settings.get(repeat, usual)}"
+    times = f" x {repeat} {settings.get(repeat, usual)}" if repeat else ""
+    return Duration(step_s * repeats), f"{step} {settings[step]}{times}"
 
 
 def _fraction(value: object) -> Fraction | None:

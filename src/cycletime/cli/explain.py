@@ -1,0 +1,149 @@
+"""`cycletime explain`: what configurations mean in seconds, and what is inconsistent in them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Annotated, Any
+
+from tyro.conf import Positional, arg
+
+from cycletime.cli.options import Text
+from cycletime.duration import Duration
+from cycletime.errors import printable
+from cycletime.libraries.config_search import Search, find_configurations
+from cycletime.libraries.findings import RANKS, Finding, find_inconsistencies
+from cycletime.libraries.timing import TimedConfiguration
+from cycletime.rules.hyperparameters import align_columns
+from cycletime.rules.quantities import format_seconds
+
+_MOST_NAMES = 3
+_MOST_NOTES = 4
+"""Of one kind; what is above a note is printed whole."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explain:
+    """Say what a configuration means in seconds, without changing it, and what is inconsistent.
+
+    For example: cycletime explain logs/rsl_rl/anymal/2026-01-01, or of a whole repository: cycletime explain . --strict
+    """
+
+    path: Annotated[Positional[Path], arg(metavar="FILE_OR_FOLDER")]
+    """A run's folder, a library's file, Python source with configurations, or a folder with any of them."""
+    dt: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(default: what the files say)")] = None
+    """The cycle time, where the files do not say it."""
+    env: Annotated[Text, arg(metavar="ID", help_behavior_hint="(default: all)")] = None
+    """The entry of an RL Zoo file."""
+    library: Annotated[Text, arg(metavar="LIBRARY", help_behavior_hint="(default: recognised)")] = None
+    """Whose settings a file has."""
+    algorithm: Annotated[Text, arg(metavar="ALGORITHM", help_behavior_hint="(default: recognised)")] = None
+    """The algorithm that a file is for."""
+    strict: bool = False
+    """Exit with status 1 if there is a warning or a contradiction, for continuous integration."""
+    json: bool = False
+    """Print JSON."""
+
+    def run(self) -> int:
+        search = Search(self.library, self.algorithm, self.env, None if self.dt is None else Duration(self.dt))
+        found = find_configurations(self.path, search)
+        trained = [each.dt_s for each in found if each.dt_s and each.environment != "deployment"]
+        explained = [(each, find_inconsistencies(each, trained)) for each in found]
+        if self.json:
+            print(json.dumps({"configurations": [_as_json(*each) for each in explained]}, indent=2))
+        else:
+            print(printable("\n".join(_lines(explained))))
+        serious = any(finding.rank != "note" for _, findings in explained for finding in findings)
+        return int(self.strict and serious)
+
+
+def _lines(explained: Sequence[tuple[TimedConfiguration, list[Finding]]]) -> list[str]:
+    first = explained[0][0]
+    lines = _one_table(first) if len(explained) == 1 else _many_table([each for each, _ in explained])
+    if any(not each.uses_defaults for each, _ in explained):
+        unseen = sorted({name for each, _ in explained for name in each.unseen})
+        shown = ", ".join(unseen[:6]) + (f" and {len(unseen) - 6} more" if len(unseen) > 6 else "")
+        lines += ["", "Read from Python source without running it; what is computed is not seen."]
+        lines += [f"Base classes that are not in reach: {shown}."] if unseen else []
+    if all(each.dt_s is None for each, _ in explained):
+        lines += ["", "No cycle time is said: give --dt TIME for the meaning in seconds."]
+    grouped: dict[Finding, list[str]] = {}
+    for each, findings in explained:
+        for finding in findings:
+            grouped.setdefault(finding, []).append(each.name)
+    for finding, names in sorted(grouped.items(), key=lambda each: RANKS.index(each[0].rank)):
+        alike = [each for each in grouped if (each.rank, each.kind) == (finding.rank, finding.kind)]
+        if finding.rank != "note" or finding in alike[:_MOST_NOTES]:
+            lines += ["", f"{finding.rank}: {finding.sentence}", *_place_lines(finding, names, len(explained) > 1)]
+        elif finding == alike[-1]:
+            lines += ["", f"note: {len(alike) - _MOST_NOTES} more like it; --json has all of them."]
+    counts = Counter(finding.rank for finding in grouped)
+    said = ", ".join(f"{counts[rank]} {rank}{'' if counts[rank] == 1 else 's'}" for rank in RANKS)
+    return [*lines, "", f"Findings: {said}."]
+
+
+def _place_lines(finding: Finding, names: Sequence[str], several: bool) -> list[str]:
+    others = len(names) - _MOST_NAMES
+    where = ", ".join(names[:_MOST_NAMES]) + (f" and {others} more" if others > 0 else "")
+    return [f"  {text}" for text in (finding.place, where if several else "") if text]
+
+
+def _one_table(each: TimedConfiguration) -> list[str]:
+    kind = ", ".join(filter(None, [each.environment, each.library, each.algorithm and each.algorithm.upper()]))
+    rows = [row[:3] for row in each.rows()]
+    return [f"{each.name}: {kind}", "", *align_columns([("what", "setting", "meaning"), *rows])]
+
+
+def _many_table(several: Sequence[TimedConfiguration]) -> list[str]:
+    header = ("configuration", "cycle time", "discount", "trace", "rollout", "episode", "environments")
+    rows = [
+        (
+            each.name,
+            f"{1000 * each.dt_s:.4g} ms" if each.dt_s else "?",
+            *(_cell(each, value) for value in _spans(each).values()),
+            str(each.n_envs.value) if each.n_envs else "",
+        )
+        for each in several
+    ]
+    return [f"{len(several)} configurations", "", *align_columns([header, *rows])]
+
+
+def _spans(each: TimedConfiguration) -> dict[str, float | None]:
+    """In seconds; in steps where no cycle time is known."""
+    unit = each.dt_s or 1.0
+    return {
+        "discount": each.discount_s if each.dt_s else each.discount_steps,
+        "trace": None if each.trace_steps is None else each.trace_steps * unit,
+        "rollout": each.rollout.value * unit if each.rollout else None,
+        "episode": each.episode[1] if each.episode else None,
+    }
+
+
+def _cell(each: TimedConfiguration, span: float | None) -> str:
+    if span is None:
+        return ""
+    return format_seconds(span) if each.dt_s else f"{span:.4g} steps"
+
+
+def _as_json(each: TimedConfiguration, findings: Sequence[Finding]) -> Mapping[str, Any]:
+    spans = _spans(each) if each.dt_s else {}
+    training = each.training_steps[1] * each.dt_s if each.training_steps and each.dt_s else None
+    seconds = {**spans, "training": training}
+    return {
+        "name": each.name,
+        "environment": each.environment,
+        "library": each.library,
+        "algorithm": each.algorithm,
+        "cycle_time_s": each.dt_s,
+        "stated_as": each.cycle_time[1] if each.cycle_time else None,
+        "num_envs": each.n_envs.value if each.n_envs else None,
+        "seconds": {name: span for name, span in seconds.items() if span is not None and isfinite(span)},
+        "meanings": [row._asdict() for row in each.rows()],
+        "findings": [finding._asdict() for finding in findings],
+        "read_from_source": not each.uses_defaults,
+        "base_classes_not_found": list(each.unseen),
+    }

@@ -1,0 +1,169 @@
+"""Tasks that Python source registers: which environment's configuration is trained with which agent's.
+
+`gym.register(id=..., kwargs={"env_cfg_entry_point": ..., "rsl_rl_cfg_entry_point": ...})` of Isaac Lab and mjlab,
+`register_mjlab_task(...)`, `task_registry.register(name, Robot, Cfg(), CfgPPO())` of legged_gym, Playground's tables.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from cycletime.libraries.python_source import Leaf, Opaque, SourceReader, Tree
+
+_MOST_FILES = 20_000
+
+
+@dataclass(frozen=True)
+class PythonTask:
+    """An environment's and an agent's settings, as far as the source says them; an agent may stand in a YAML file."""
+
+    name: str
+    env: Tree
+    agent: Tree
+    agent_file: Path | None = None
+
+
+def python_tasks(path: Path, reader: SourceReader) -> list[PythonTask]:
+    """The tasks that a file or a folder registers; else what the classes and functions of a file hold."""
+    files = [path] if path.is_file() else sorted(path.rglob("*.py"))[:_MOST_FILES]
+    found = [task for file in files for task in _registered(file, reader)]
+    found = [task for task in found if "play" not in task.name.lower().replace("playground", "")]
+    return found or [task for file in files for task in _unregistered(file, reader)]
+
+
+def _registered(file: Path, reader: SourceReader) -> Iterator[PythonTask]:
+    module = reader.module(file)
+    table = module.names.get("_cfgs") if module else None
+    if isinstance(table, ast.Assign) and isinstance(table.value, ast.Dict):
+        yield from _playground_tasks(file, reader, table.value)
+    for node in ast.walk(ast.Module(module.body, [])) if module else ():
+        if not isinstance(node, ast.Call):
+            continue
+        name = ast.unparse(node.func).rpartition(".")[2]
+        words = {each.arg: each.value for each in node.keywords if each.arg}
+        if name == "register" and isinstance(words.get("kwargs"), ast.Dict):
+            yield from _gym_tasks(file, reader, words)
+        elif name == "register_mjlab_task" and {"env_cfg", "rl_cfg"} <= words.keys():
+            env, agent = (_built(file, reader, words[each]) for each in ("env_cfg", "rl_cfg"))
+            yield PythonTask(_text(words.get("task_id")), env, agent)
+        elif name == "register" and len(node.args) >= 4:
+            env, agent = (_built(file, reader, each) for each in node.args[2:4])
+            if env.children or agent.children:
+                yield PythonTask(_text(node.args[0]), env, agent)
+
+
+def _playground_tasks(file: Path, reader: SourceReader, table: ast.Dict) -> Iterator[PythonTask]:
+    """Playground's tables of environments, and the trainer's values in config/FAMILY_params.py."""
+    names = [folder / "config" / f"{file.parent.name}_params.py" for folder in file.parents]
+    trainer = next((path for path in names if path.is_file()), None)
+    for key, each in zip(table.keys, table.values, strict=True):
+        name, env = _text(key), _built(file, reader, each)
+        agent = reader.build(trainer, "brax_ppo_config", {"env_name": name}) if trainer else None
+        if env.children:
+            yield PythonTask(name, env, agent or Tree())
+
+
+def _gym_tasks(file: Path, reader: SourceReader, words: dict[str, ast.expr]) -> Iterator[PythonTask]:
+    given = words["kwargs"]
+    assert isinstance(given, ast.Dict), "asked for one"
+    points = {_text(key): each for key, each in zip(given.keys, given.values, strict=True)}
+    if "env_cfg_entry_point" not in points:
+        return
+    env = _entry(file, reader, points["env_cfg_entry_point"])
+    if not isinstance(env, Tree):
+        return
+    agents = {name: each for name, each in points.items() if name.endswith("cfg_entry_point") and "env_cfg" not in name}
+    yielded = False
+    for name, each in agents.items():
+        agent = _entry(file, reader, each)
+        label = f"{_text(words.get('id'))} ({name.removesuffix('_cfg_entry_point')})"
+        yielded = yielded or isinstance(agent, Path) or (isinstance(agent, Tree) and bool(agent.children))
+        if isinstance(agent, Tree) and agent.children:
+            yield PythonTask(label, env, agent)
+        elif isinstance(agent, Path):
+            yield PythonTask(label, env, Tree(), agent)
+    if not yielded:
+        yield PythonTask(_text(words.get("id")), env, Tree())
+
+
+def _entry(file: Path, reader: SourceReader, node: ast.expr) -> Tree | Path | None:
+    """What an entry point means: 'package.module:Class', a file beside it, or the class itself."""
+    if not isinstance(node, ast.Constant | ast.JoinedStr):
+        return _built(file, reader, node)
+    module_name, _, name = _text(node, lambda module: reader.dotted_name(file, module)).partition(":")
+    relative = module_name.startswith(".")
+    parts = [part for part in module_name.split(".") if part]
+    roots = (
+        [file.parent] if relative else [each for each in file.resolve().parents if parts and (each / parts[0]).exists()]
+    )
+    for root in roots:
+        base = root.joinpath(*parts)
+        if name.endswith((".yaml", ".yml")):
+            return base / name if (base / name).is_file() else None
+        for path in (base.with_suffix(".py"), base / "__init__.py"):
+            if path.is_file() and (tree := reader.build(path, name)):
+                return tree
+    return None
+
+
+def _built(file: Path, reader: SourceReader, node: ast.expr) -> Tree:
+    """The settings that `Class`, `Class()`, `module.Class` or `function()` makes."""
+    callee = node.func if isinstance(node, ast.Call) else node
+    definition = reader.find(file, callee)
+    if definition is None and isinstance(callee, ast.Name):
+        return reader.build(file, callee.id) or Tree()
+    return (
+        reader.build(definition.module.path, getattr(definition.node, "name", "")) if definition else None
+    ) or Tree()
+
+
+def _text(node: ast.expr | None, module_name: Callable[[str], str] = str) -> str:
+    """A literal text; in an f-string `{__name__}` is the folder, and `{agents.__name__}` the module imported so."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if not isinstance(node, ast.JoinedStr):
+        return "" if node is None else ast.unparse(node)
+    parts = []
+    for each in node.values:
+        if isinstance(each, ast.Constant):
+            parts.append(str(each.value))
+        elif isinstance(each, ast.FormattedValue):
+            name = ast.unparse(each.value).removesuffix("__name__").rstrip(".")
+            parts.append(module_name(name) if name else "")
+    return "".join(parts)
+
+
+def _unregistered(path: Path, reader: SourceReader) -> list[PythonTask]:
+    module = reader.module(path)
+    if module is None or not any(word in module.text for word in _TIME_WORDS):
+        return []
+    names = [each.name for each in module.body if isinstance(each, ast.ClassDef | ast.FunctionDef)]
+    trees = {name: tree for name in names if (tree := reader.build(path, name)) and _says_time(tree)}
+    agents = {name: tree for name, tree in trees.items() if name.removesuffix("PPO") in trees and name.endswith("PPO")}
+    return [
+        PythonTask(name, tree, agents.get(f"{name}PPO", Tree())) for name, tree in trees.items() if name not in agents
+    ]
+
+
+_TIME_WORDS = {"decimation", "ctrl_dt", "gamma", "discounting", "discount", "fps", "num_steps_per_env", "unroll_length"}
+
+
+def _says_time(tree: Tree) -> bool:
+    return any(
+        name.rpartition(".")[2] in _TIME_WORDS and not isinstance(leaf.value, Opaque) for name, leaf in tree.leaves()
+    )
+
+
+def plain_settings(tree: Tree) -> dict[str, Leaf]:
+    """Values that were understood, and the names of functions that terms call."""
+    found = {}
+    for name, leaf in tree.leaves():
+        if isinstance(leaf.value, Opaque):
+            if name.endswith("func"):
+                found[name] = Leaf(leaf.value.text, leaf.file, leaf.line, leaf.comment)
+        else:
+            found[name] = leaf
+    return found
