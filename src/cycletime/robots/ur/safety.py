@@ -42,8 +42,6 @@ from cycletime.robots.ur.types import (
 
 @dataclass(frozen=True)
 class ArmLimits:
-    """What the supervisor keeps."""
-
     low: Joints
     """Least angles, rad."""
     high: Joints
@@ -237,7 +235,6 @@ def _shrunk(low: tuple[float, ...], high: tuple[float, ...], margin: float) -> t
 
 
 def _is_valid(command: Command) -> bool:
-    """Whether all of a command are numbers, one for each joint."""
     complete = isinstance(command, StopJ) or len(joints_of(command)) == JOINTS
     return complete and all(map(math.isfinite, numbers_of(command)))
 
@@ -285,7 +282,6 @@ class StopHandler:
         """Why the run must end, in a sentence, once it must."""
 
     def see(self, state: ArmState, now_s: float) -> StopAction:
-        """What to do after a package that came at this time."""
         if not self.reason:
             self.reason = self._fatal(state)
         if self.reason:

@@ -253,7 +253,6 @@ class Driver:
         self._report = replace(self._report, connections=self._report.connections + 1)
 
     def _come_to_rest(self) -> None:
-        """Stop the arm and watch it until it stands."""
         until_s = self._clock.now_s() + self._timeouts.rest_s
         try:
             if self._report.packages:
