@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from cycletime.agents import PPOAgent
 from cycletime.training.finished_run import FinishedRun, find_fault, make_result, performance
 from cycletime.training.learning_curve import EpisodeBins, Episodes
+from cycletime.training.run_folder import RunFolder
 from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import ClosedFormWorld
 from tests.training.runs.finished import ENV_STEPS, make_run, recomputed
@@ -193,3 +195,11 @@ def test_a_sound_run_has_no_fault(episodes: bool, ended: int) -> None:
 def test_each_fault_is_found(name: str) -> None:
     change, sentence = FAULTS[name]
     assert sentence in str(find_fault(change(make_run())))
+
+
+def test_an_environment_that_was_stepped_is_no_real_robot() -> None:
+    folders = Path(__file__).parents[2] / "goldens" / "data" / "folders"
+    run = RunFolder.open(next((folders / "finished").glob("Pendulum*"))).finished()
+    assert find_fault(run) is None
+    forged = replace(run, result={**run.result, "where": "real robot"})
+    assert "its result comes from 'real robot', and its spec is for Pendulum-v1" in str(find_fault(forged))
