@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from cycletime.agents import PPOAgent
+from cycletime.duration import Duration
 from cycletime.training.finished_run import FinishedRun, find_fault, make_result, performance
 from cycletime.training.learning_curve import EpisodeBins, Episodes
 from cycletime.training.run_folder import RunFolder
@@ -181,6 +182,8 @@ FAULTS: dict[str, tuple[Change, str]] = {
     "other sums": (with_bins(lambda bins: replace(bins, sums=bins.sums * 1.01)), "as average_return, and it is -0.76"),
     "another run's policy": (with_policy(identity="f" * 64), "its policy is not this run's last"),
     "an earlier policy": (with_policy(env_steps=500), "its policy is not this run's last, but one of 500 environment"),
+    "a policy of another cycle time": (with_policy(dt=Duration("8ms")), "its policy is for reacher at 8ms"),
+    "a policy of another world": (with_policy(world="acrobot"), "its policy is for acrobot at 16ms"),
 }
 
 
