@@ -1,8 +1,12 @@
 """`cycletime train` as people type it: sentences for wrong input, and the values and engines that it trains with."""
 
 import json
+import os
 import re
+import shutil
+import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -349,3 +353,37 @@ def test_an_environment_s_own_error_is_never_taken_for_that_of_our_output(
         for each in ("Arm-v0", "Unplugged-v0"):
             gymnasium.registry.pop(each, None)
     assert isinstance(caught.value.__cause__, raised)
+
+
+LEAVING = """
+import os
+import gymnasium
+
+def make(**options):
+    with open(os.environ["STARTED"], "w") as file:
+        print(os.posix_spawnp("sleep", ["sleep", "1000"], os.environ), file=file)
+    raise OSError("no arm")
+
+gymnasium.register("SlowPendulum-v0", make)
+"""
+
+
+@pytest.mark.parametrize("command", ["train", "resume", "evaluate", "watch"])
+def test_what_an_environment_has_started_ends_with_the_command(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "slow_pendulum.py").write_text(LEAVING)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("STARTED", str(tmp_path / "started"))
+    (run,) = (Path(__file__).parents[1] / "goldens" / "data" / "folders" / "killed-gymnasium").iterdir()
+    shutil.copytree(run, tmp_path / run.name)
+    new = ["--env", "slow_pendulum:SlowPendulum-v0", "--dt", "50ms", "--env-steps", "1000", "--out", str(tmp_path)]
+    film = ["--to", str(tmp_path / "film.gif")] if command == "watch" else []
+    try:
+        with suppress(EnvError):  # of its making
+            main([command, *(new if command == "train" else [str(tmp_path / run.name), *film])])
+    finally:
+        sys.modules.pop("slow_pendulum", None)
+        gymnasium.registry.pop("SlowPendulum-v0", None)
+    pid = int((tmp_path / "started").read_text())
+    assert os.waitpid(pid, os.WNOHANG) == (pid, signal.SIGKILL)

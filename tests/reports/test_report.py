@@ -11,6 +11,7 @@ import pytest
 
 from cycletime.errors import InputError, RunError
 from cycletime.reports import drawing
+from cycletime.reports.formatting import TextTable
 from cycletime.reports.output import markdown_text, report_as_json, report_as_markdown, write_report
 from cycletime.reports.report import Report
 from cycletime.studies.study_folder import StudyFolder
@@ -164,13 +165,20 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(decided: StudyFolder, tmp_
         write_report(Report.of(decided), tmp_path / "file" / "report")
 
 
-def test_names_that_mean_something_in_markdown_stand_in_it_as_they_are(make_study: MakeStudy) -> None:
+def test_names_that_mean_something_in_markdown_stand_in_it_as_they_are(
+    make_study: MakeStudy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = "a|b <img src=x> [c](http://d) *e* _f_ `g` &amp;"
     folder = make_study(lambda labels, seed: 1.0, name=name)
     report = Report.of(folder, command="cycletime report `a`\n# b\x1b[2J")
     title, *lines = report_as_markdown(report).splitlines()
     assert title == r"# a\|b \<img src=x> [c\](http://d) \*e\* \_f\_ \`g\` \&amp;"
     assert lines[-2] == r"- The report: ``cycletime report `a` # b\x1b[2J``"
+    table = TextTable(["|", "b"], [["<b>", "_c_"]], "of *x*", (), ["~", "&amp;"])
+    monkeypatch.setattr(Report, "tables", lambda report: [(table, [])])
+    told = report_as_markdown(report)
+    for line in (r"## of \*x\*", r"| \| | b |", r"| \<b> | \_c\_ |", r"| \~ | \&amp; |"):
+        assert f"\n{line}\n" in told
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from tyro.conf import Positional, arg
 from cycletime.cli.options import NO_NAMES, Count, NameListOption, Real, SingleRunOptions, Text
 from cycletime.duration import Duration
 from cycletime.errors import InputError, printable
+from cycletime.processes import owning_children
 
 if TYPE_CHECKING:
     from cycletime.agents.numpy_policy import NumpyPolicy
@@ -37,6 +38,7 @@ class Watch(SingleRunOptions):
     speed: Real = 1.0
     """How much faster than the real world; 0.5 is slow motion."""
 
+    @owning_children()
     def run(self) -> int:
         from cycletime.training.machine import prepare_jax
 
@@ -129,6 +131,7 @@ class Evaluate(SingleRunOptions):
     json: bool = False
     """Print JSON instead of text."""
 
+    @owning_children()
     def run(self) -> int:
         from cycletime.training.machine import prepare_jax
 

@@ -31,8 +31,6 @@ MEASURE_S = 2.0
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was measured, and what must fit."""
-
     dt: Duration
     env_dt: Duration
     """The environment's step, of which cycle times are multiples."""

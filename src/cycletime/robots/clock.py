@@ -82,8 +82,6 @@ class RobotClock:
 
 @dataclass(frozen=True)
 class Tick:
-    """One wake-up on the grid."""
-
     number: int
     """Which point of the grid, from 1 for the first after the start."""
     scheduled_s: float

@@ -57,8 +57,6 @@ class RealTimeEngine(Engine):
 
 @dataclass(frozen=True, eq=False)
 class RealTimeBatch(RunBatch):
-    """A run on a robot."""
-
     spec: RunSpec
     env: gymnasium.Env[Any, Any]
     """A `RealTimeEnv`, closed with the batch."""

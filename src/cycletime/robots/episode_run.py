@@ -76,30 +76,14 @@ _RUNNING_SAFETY_MODES = ("NORMAL", "REDUCED")
 
 @dataclass(frozen=True)
 class StepCallbacks:
-    """The agent's side of an episode."""
-
     act: Callable[[NDArray[np.float32]], tuple[NDArray[np.float32], int]]
     """From an observation to actions, [1, |A|], and how many updates its policy is behind."""
     learn: Callable[[AgentStep], None]
     """Learns from a cycle, or leaves that to the background."""
 
 
-@dataclass(frozen=True)
-class _CycleWork:
-    """What a cycle did until it had nothing left to do."""
-
-    woke_s: float
-    age_s: float
-    act_s: float
-    send_s: float
-    learn_s: float
-    stale: int
-
-
 @dataclass
 class _HeldAction:
-    """What comes of an action while it is held."""
-
     reward: float = 0.0
     env_steps: int = 0
     missed_steps: int = 0
@@ -115,8 +99,6 @@ class _HeldAction:
 
 
 class EpisodeRun:
-    """From a reset to the episode's end."""
-
     def __init__(
         self,
         env: SendReceiveEnv,
@@ -163,20 +145,14 @@ class EpisodeRun:
         )
 
     def _cycle(self) -> None:
-        scheduled_s, grid_point = self._scheduled_s, self._grid_point
+        grid_point = self._grid_point
         actions, action, work = self._work()
         held, result = self._hold(action)
         self._steps.append(AgentStep(self._observation, actions, result))
         self._observation = result.successor
         self._cycles.append(
             Cycle(
-                scheduled_s=scheduled_s,
-                wake_error_s=work.woke_s - scheduled_s,
-                observation_age_s=work.age_s,
-                act_s=work.act_s,
-                send_s=work.send_s,
-                learn_s=work.learn_s,
-                stale_updates=work.stale,
+                **work,
                 missed_steps=held.missed_steps,
                 packages=held.packages,
                 missed_packages=held.missed_packages,
@@ -184,8 +160,8 @@ class EpisodeRun:
             )
         )
 
-    def _work(self) -> tuple[NDArray[np.float32], NDArray[Any], _CycleWork]:
-        """Act, send, and only then learn from the cycle before."""
+    def _work(self) -> tuple[NDArray[np.float32], NDArray[Any], dict[str, Any]]:
+        """Act, send, and only then learn from the cycle before; also the first fields of a `Cycle`."""
         now_s = self._clock.now_s
         woke_s = now_s()
         actions, stale = self._agent.act(self._observation)
@@ -197,8 +173,19 @@ class EpisodeRun:
             self._agent.learn(self._steps[-1])
         learned_s = now_s()
         self._notify()
-        age_s = woke_s - self._info.get("observed_s", nan)
-        return actions, action, _CycleWork(woke_s, age_s, acted_s - woke_s, sent_s - acted_s, learned_s - sent_s, stale)
+        return (
+            actions,
+            action,
+            {
+                "scheduled_s": self._scheduled_s,
+                "wake_error_s": woke_s - self._scheduled_s,
+                "observation_age_s": woke_s - self._info.get("observed_s", nan),
+                "act_s": acted_s - woke_s,
+                "send_s": sent_s - acted_s,
+                "learn_s": learned_s - sent_s,
+                "stale_updates": stale,
+            },
+        )
 
     def _hold(self, action: NDArray[Any]) -> tuple[_HeldAction, StepResult]:
         """Wait for the environment's points until the cycle ends; with each the action is sent again."""

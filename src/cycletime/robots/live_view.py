@@ -36,7 +36,6 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def render_board(board: StatusBoard) -> Panel:
-    """All of it, in a frame."""
     share = board.done_steps / max(1, board.env_steps)
     rows = Table.grid(padding=(0, 2))
     rows.add_column(style="bold")
@@ -142,7 +141,6 @@ def draw_boards(lines: Iterable[str], console: Console) -> None:
 
 
 def main() -> int:
-    """What the process does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError):
         os.nice(_NICE)

@@ -18,7 +18,6 @@ Resolver: TypeAlias = Callable[[str], Sequence[str]]
 
 
 def resolve_addresses(host: str) -> Sequence[str]:
-    """What the system's resolver says."""
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return [str(address[0]) for *_, address in found]
 

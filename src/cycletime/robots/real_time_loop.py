@@ -46,8 +46,6 @@ from cycletime.training.stepped_loop import SteppedChunk
 
 
 class RealTimeSession:
-    """One run on one robot."""
-
     def __init__(
         self, loop: RealTimeLoop, seed: int, position: SteppedPosition, recalled: Iterable[EpisodeRecord] = ()
     ) -> None:
@@ -87,7 +85,6 @@ class RealTimeSession:
         return run.record(number, env_steps)
 
     def act(self, observation: NDArray[np.float32]) -> tuple[NDArray[np.float32], int]:
-        """Actions, and how many updates the policy is behind."""
         self.counters.check_finite(observation=observation)
         stale = self.acting.stale(self.learning)
         actions = self.acting.act(self.learning.agent_state, observation)
@@ -99,7 +96,6 @@ class RealTimeSession:
         self.learning.take(step)
 
     def learn_the_rest(self) -> None:
-        """Learn what is left of an episode, while the robot stands."""
         self.loop.observer.learning_started()
         before = self.learner.psi
         self.take(self._last)

@@ -29,8 +29,6 @@ UNKNOWN = "not told"
 
 @dataclass(frozen=True)
 class StatusBoard:
-    """What is shown."""
-
     title: str
     env_steps: int
     done_steps: int = 0
@@ -178,7 +176,6 @@ def was_stopped(episode: EpisodeRecord) -> bool:
 
 
 def episode_line(episode: EpisodeRecord) -> str:
-    """What became of an episode."""
     meter = TimingMeter()
     meter.add_all(episode.cycles)
     timing = meter.summary

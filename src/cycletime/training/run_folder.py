@@ -96,7 +96,7 @@ class RunFolder:
     @classmethod
     def open(cls, path: Path | str) -> RunFolder:
         path = Path(path)
-        if not (path / "spec.json").is_file():
+        if not (path / "spec.json").exists():
             raise InputError(f"{str(path)!r} is not a run: there is no spec.json in it.")
         return cls(path, *_read_spec(path / "spec.json"))
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from cycletime.robots.ur.rtde_client import Address
 from cycletime.robots.ur.types import RobotMode, SafetyMode
 from cycletime.robots.ur.wire import rtde as messages
-from cycletime.robots.ur.wire.rtde import ControllerVersion, Frame, FrameParser, FrameType, Recipe, TextMessage, Value
+from cycletime.robots.ur.wire.rtde import ControllerVersion, Frame, FrameParser, FrameType, Recipe, Value
 
 Talk: TypeAlias = Callable[[socket.socket], object]
 """What is said to one client, until that ends."""
@@ -102,7 +102,7 @@ class ScriptedRtde:
     def _reply(self, frame: Frame, state: _Negotiated) -> bytes:
         before = b""
         if self.talkative:
-            before = messages.text_message(TextMessage("unasked", "log", 3)) + b"\x00\x05U\x63\x00"
+            before = messages.text_message("unasked", "log", 3) + b"\x00\x05U\x63\x00"
         match frame.kind:
             case FrameType.PROTOCOL_VERSION:
                 (asked,) = struct.unpack(">H", frame.payload)

@@ -84,11 +84,6 @@ def test_the_e_series_is_faster(links: list[StandardLink]) -> None:
     assert server.frequencies_hz == [500.0]
 
 
-def test_what_can_be_done_without_is_done_without(links: list[StandardLink]) -> None:
-    with scripted(ScriptedRtde(missing=("speed_scaling",))) as address:
-        assert connected(links, address).receive(5.0).speed_scaling == 1.0
-
-
 @pytest.mark.parametrize(
     ("server", "says"),
     [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cycletime.robots.ur.safety import StopAction, StopHandler, StopRules
+from cycletime.robots.ur.safety import StopAction, StopHandler
 from cycletime.robots.ur.types import ArmState, RobotMode, SafetyMode
 
 ZEROS = (0.0,) * 6
@@ -52,14 +52,14 @@ def test_release_is_asked_for_after_a_while_and_again_until_the_mode_is_normal()
 
 
 def test_requests_without_success_end_it_with_the_last_reply() -> None:
-    stops = StopHandler(StopRules(requests=2))
+    stops = StopHandler()
     stops.see(STOPPED, 0.0)
-    for time_s in (5.5, 6.5):
+    for time_s in (5.5, 6.5, 7.5, 8.5, 9.5):
         assert stops.see(STOPPED, time_s) is StopAction.UNLOCK
         stops.unlock_replied("Cannot unlock")
-    assert stops.see(STOPPED, 7.0) is StopAction.WAIT
-    assert stops.see(STOPPED, 7.5) is StopAction.ABORT
-    assert "asked 2 times; it said 'Cannot unlock'" in stops.reason
+    assert stops.see(STOPPED, 10.0) is StopAction.WAIT
+    assert stops.see(STOPPED, 10.5) is StopAction.ABORT
+    assert "asked 5 times; it said 'Cannot unlock'" in stops.reason
 
 
 def stop_at(stops: StopHandler, time_s: float) -> StopAction:

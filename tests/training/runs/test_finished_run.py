@@ -4,14 +4,17 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from cycletime.agents import PPOAgent
+from cycletime.duration import Duration
 from cycletime.training.finished_run import FinishedRun, find_fault, make_result, performance
 from cycletime.training.learning_curve import EpisodeBins, Episodes
+from cycletime.training.run_folder import RunFolder
 from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import ClosedFormWorld
 from tests.training.runs.finished import ENV_STEPS, make_run, recomputed
@@ -179,6 +182,8 @@ FAULTS: dict[str, tuple[Change, str]] = {
     "other sums": (with_bins(lambda bins: replace(bins, sums=bins.sums * 1.01)), "as average_return, and it is -0.76"),
     "another run's policy": (with_policy(identity="f" * 64), "its policy is not this run's last"),
     "an earlier policy": (with_policy(env_steps=500), "its policy is not this run's last, but one of 500 environment"),
+    "a policy of another cycle time": (with_policy(dt=Duration("8ms")), "its policy is for reacher at 8ms"),
+    "a policy of another world": (with_policy(world="acrobot"), "its policy is for acrobot at 16ms"),
 }
 
 
@@ -193,3 +198,11 @@ def test_a_sound_run_has_no_fault(episodes: bool, ended: int) -> None:
 def test_each_fault_is_found(name: str) -> None:
     change, sentence = FAULTS[name]
     assert sentence in str(find_fault(change(make_run())))
+
+
+def test_an_environment_that_was_stepped_is_no_real_robot() -> None:
+    folders = Path(__file__).parents[2] / "goldens" / "data" / "folders"
+    run = RunFolder.open(next((folders / "finished").glob("Pendulum*"))).finished()
+    assert find_fault(run) is None
+    forged = replace(run, result={**run.result, "where": "real robot"})
+    assert "its result comes from 'real robot', and its spec is for Pendulum-v1" in str(find_fault(forged))

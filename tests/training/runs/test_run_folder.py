@@ -372,6 +372,9 @@ def test_a_file_that_does_not_end_is_refused_and_not_waited_for(tmp_path: Path, 
     for read in (folder.finished, folder.result) if name == "result.json" else (folder.finished, folder.policy):
         with pytest.raises((RunError, InputError), match=r"is a (pipe|device): give a regular file"):
             read()
+    replace_by(folder.path / "spec.json", hostile)
+    with pytest.raises(InputError, match=r"spec.json is a (pipe|device): give a regular file"):
+        RunFolder.open(folder.path)
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "arrays.npz"])

@@ -35,8 +35,6 @@ class Path(NamedTuple):
 
 
 class RunningLine(NamedTuple):
-    """The line that runs."""
-
     command: Command
     periods: int = 0
     """For how long it has been running; a move's path, since the arm stood and it began."""
@@ -60,7 +58,6 @@ class Arm(NamedTuple):
 
 
 def arm_at_rest(q: Joints | Vector) -> Arm:
-    """An arm at rest."""
     angles = np.array(q, np.float64)
     return Arm(0, angles, np.zeros_like(angles), angles.copy(), np.zeros_like(angles))
 
@@ -76,7 +73,6 @@ def halt(arm: Arm, deceleration: float) -> Arm:
 
 
 def advance(model: ArmModel, arm: Arm) -> Arm:
-    """One period of the controller."""
     arm = _with_due_command(arm)
     target_q, target_qd, program = _next_targets(model, arm)
     q, qd = servo(model, arm.q, arm.qd, arm.target_q, target_q)

@@ -63,8 +63,6 @@ _NEXT_STATE_S = 1.0
 
 @dataclass(frozen=True)
 class Inspection:
-    """What was found."""
-
     facts: tuple[tuple[str, str], ...]
     missing: tuple[str, ...]
     """What has to be done before the arm can be driven, a sentence each; none if it can."""

@@ -168,7 +168,6 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         return self._observe(self._away()), self._info(missed_steps=0)
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Command the speeds until the step's time is over."""
         self.send(action)
         return self.receive(1 + self._ticker.wait().missed)
 
@@ -329,5 +328,4 @@ def _is_at_start(state: ArmState) -> bool:
 
 
 def speed_command(speeds: Sequence[Any], acceleration: float = ur5.ACCELERATION) -> SpeedJ:
-    """The line that moves shoulder and elbow."""
     return SpeedJ((0.0, float(speeds[0]), float(speeds[1]), 0.0, 0.0, 0.0), float(acceleration), LINE_S)

@@ -37,8 +37,6 @@ _READ_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class Address:
-    """Where a controller listens."""
-
     host: str
     rtde: int = RTDE_PORT
     """States, and registers."""
@@ -55,8 +53,6 @@ class Address:
 
 
 class Connection:
-    """One TCP connection."""
-
     def __init__(self, host: str, port: int, what: str, timeout_s: float) -> None:
         self._timeout_s = timeout_s
         self.where = f"{what} of the controller at {host}:{port}"
@@ -105,7 +101,7 @@ class Countdown:
         return max(0.0, self._until_s - time.monotonic())
 
 
-_REQUIRED_OUTPUTS = (
+_OUTPUTS = (
     "timestamp",
     "actual_q",
     "actual_qd",
@@ -114,9 +110,8 @@ _REQUIRED_OUTPUTS = (
     "safety_mode",
     "robot_mode",
     "runtime_state",
+    "speed_scaling",
 )
-_OPTIONAL_OUTPUTS = ("speed_scaling",)
-"""What some versions do not have, and a driver can do without."""
 _MAX_RATE_HZ = {"CB": 125.0, "e-Series": 500.0}
 
 
@@ -153,7 +148,6 @@ class RtdeClient:
         return states
 
     def newest(self, timeout_s: float) -> ArmState | None:
-        """The newest state that has come, or comes within a time."""
         frames, self._waiting = self._waiting or self._parser.feed(self._connection.read(timeout_s)), []
         ours = [frame for frame in frames if self._is_ours(frame)]
         return _arm_state(self._recipe.unpack(ours[-1].payload)) if ours else None
@@ -169,15 +163,13 @@ class RtdeClient:
         return frame.kind == FrameType.DATA and frame.payload[:1] == bytes([self._recipe.id])
 
     def _agree_on_recipe(self, frequency_hz: float, version: ControllerVersion) -> Recipe:
-        for names in (_REQUIRED_OUTPUTS + _OPTIONAL_OUTPUTS, _REQUIRED_OUTPUTS):
-            reply = self._ask(rtde.output_recipe_request(names, frequency_hz), FrameType.OUTPUT_RECIPE)
-            recipe = rtde.read_recipe_reply(reply, names)
-            missing = recipe.refused(NOT_FOUND)
-            if not missing:
-                return recipe
-        raise LinkError(
-            f"The controller (version {version}) does not tell {', '.join(missing)}: it needs 3.4 or later."
-        )
+        reply = self._ask(rtde.output_recipe_request(_OUTPUTS, frequency_hz), FrameType.OUTPUT_RECIPE)
+        recipe = rtde.read_recipe_reply(reply, _OUTPUTS)
+        if missing := recipe.refused(NOT_FOUND):
+            raise LinkError(
+                f"The controller (version {version}) does not tell {', '.join(missing)}: it needs 3.4 or later."
+            )
+        return recipe
 
     def _agree_on_inputs(self, names: tuple[str, ...]) -> Recipe:
         reply = self._ask(rtde.input_recipe_request(names), FrameType.INPUT_RECIPE)
@@ -217,5 +209,5 @@ def _arm_state(values: dict[str, Value]) -> ArmState:
         robot_mode=RobotMode(cast(int, values["robot_mode"])),
         safety_mode=SafetyMode(cast(int, values["safety_mode"])),
         runtime_state=RuntimeState(cast(int, values["runtime_state"])),
-        speed_scaling=cast(float, values.get("speed_scaling", 1.0)),
+        speed_scaling=cast(float, values["speed_scaling"]),
     )

@@ -42,8 +42,6 @@ from cycletime.robots.ur.types import (
 
 @dataclass(frozen=True)
 class ArmLimits:
-    """What the supervisor keeps."""
-
     low: Joints
     """Least angles, rad."""
     high: Joints
@@ -237,7 +235,6 @@ def _shrunk(low: tuple[float, ...], high: tuple[float, ...], margin: float) -> t
 
 
 def _is_valid(command: Command) -> bool:
-    """Whether all of a command are numbers, one for each joint."""
     complete = isinstance(command, StopJ) or len(joints_of(command)) == JOINTS
     return complete and all(map(math.isfinite, numbers_of(command)))
 
@@ -254,26 +251,19 @@ class StopAction(IntEnum):
     """End the run, for the reason given."""
 
 
-@dataclass(frozen=True)
-class StopRules:
-    """How protective stops are met."""
-
-    wait_s: float = 5.5
-    """Before the release is asked for: a controller refuses it for 5 s."""
-    retry_s: float = 1.0
-    """Between requests."""
-    requests: int = 5
-    """Requests without success after which the run ends."""
-    most: int = 10
-    """Protective stops that are released, in any window; one more ends the run."""
-    window_s: float = 600.0
+_RELEASE_AFTER_S = 5.5
+"""Of a protective stop: a controller refuses to release it for 5 s."""
+_RETRY_S = 1.0
+_MOST_REQUESTS = 5
+"""Without success, after which the run ends."""
+_MOST_STOPS, _WINDOW_S = 10, 600.0
+"""Protective stops that are released in any such time; one more ends the run."""
 
 
 class StopHandler:
     """Sees each package of the controller and says what to do; its times are the controller's own."""
 
-    def __init__(self, rules: StopRules = StopRules()) -> None:  # noqa: B008 - it is frozen
-        self._rules = rules
+    def __init__(self) -> None:
         self._stopped_at: deque[float] = deque()
         self._stopped = False
         self._next_request_s = 0.0
@@ -285,7 +275,6 @@ class StopHandler:
         """Why the run must end, in a sentence, once it must."""
 
     def see(self, state: ArmState, now_s: float) -> StopAction:
-        """What to do after a package that came at this time."""
         if not self.reason:
             self.reason = self._fatal(state)
         if self.reason:
@@ -303,28 +292,28 @@ class StopHandler:
         if not self._stopped:
             self._begin(now_s)
         elif now_s >= self._next_request_s:
-            if self._requests == self._rules.requests:
+            if self._requests == _MOST_REQUESTS:
                 self.reason = (
                     f"The controller did not release its protective stop, though asked {self._requests} times; "
                     f"it said {self._last_reply!r}: see to it at the teach pendant."
                 )
             else:
                 self._requests += 1
-                self._next_request_s = now_s + self._rules.retry_s
+                self._next_request_s = now_s + _RETRY_S
                 return StopAction.UNLOCK
         return StopAction.ABORT if self.reason else StopAction.WAIT
 
     def _begin(self, now_s: float) -> None:
         self._stopped, self._requests, self._last_reply = True, 0, ""
-        self._next_request_s = now_s + self._rules.wait_s
+        self._next_request_s = now_s + _RELEASE_AFTER_S
         self.count += 1
         self._stopped_at.append(now_s)
-        while self._stopped_at[0] <= now_s - self._rules.window_s:
+        while self._stopped_at[0] <= now_s - _WINDOW_S:
             self._stopped_at.popleft()
-        if len(self._stopped_at) > self._rules.most:
+        if len(self._stopped_at) > _MOST_STOPS:
             self.reason = (
-                f"The controller made {len(self._stopped_at)} protective stops within {self._rules.window_s:g} s, "
-                f"and no more than {self._rules.most} are released: look for what the arm runs into."
+                f"The controller made {len(self._stopped_at)} protective stops within {_WINDOW_S:g} s, "
+                f"and no more than {_MOST_STOPS} are released: look for what the arm runs into."
             )
 
     def _fatal(self, state: ArmState) -> str:

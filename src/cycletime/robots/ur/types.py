@@ -95,8 +95,6 @@ class SafetyMode(IntEnum):
 
 
 class RuntimeState(IntEnum):
-    """What the controller's program is doing."""
-
     STOPPING = 0
     STOPPED = 1
     PLAYING = 2
@@ -162,8 +160,6 @@ class MoveJ:
 
 @dataclass(frozen=True, slots=True)
 class StopJ:
-    """Brake to a stand."""
-
     deceleration: float = 2.0
     """Of the fastest joint, rad/s^2."""
 

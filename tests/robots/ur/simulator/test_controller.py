@@ -24,7 +24,7 @@ def speed(controller: Controller) -> float:
 
 
 def said(controller: Controller) -> str:
-    return controller.log[-1][1].message
+    return controller.log[-1][1]
 
 
 @pytest.mark.parametrize("latency_ticks", [0, 1, 3])

@@ -51,4 +51,4 @@ def test_lines_are_run_however_they_arrive() -> None:
     for _ in range(10):
         controller.advance()
     assert controller.state.target_qd[1] == pytest.approx(0.1)
-    assert "'nonsense' is no call" in controller.log[-1][1].message
+    assert "'nonsense' is no call" in controller.log[-1][1]

@@ -163,7 +163,6 @@ def test_jitter_varies_when_packages_arrive_and_never_their_order(bench: Bench) 
         ("emergency stop", {"safety_mode": 7, "robot_mode": 3}),
         ("violation", {"safety_mode": 8}),
         ("say hello", {"safety_mode": 1}),
-        ("latency 3", {"safety_mode": 1}),
         ("refuse unlock on", {"safety_mode": 1}),
         ("remote control off", {"safety_mode": 1}),
     ],
@@ -202,7 +201,6 @@ def test_registers_can_be_somebody_elses(bench: Bench) -> None:
         ("freeze", "The fault 'freeze' needs a value after it, as in 'freeze 0.5'"),
         ("in use", "The fault 'in use' needs a value"),
         ("delay -1", "no time in seconds"),
-        ("latency 1.5", "not a whole number of ticks"),
         ("drop everything", "no interface 'everything'"),
     ],
 )

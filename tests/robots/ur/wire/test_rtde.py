@@ -14,7 +14,6 @@ from cycletime.robots.ur.wire.rtde import (
     FrameParser,
     FrameType,
     Recipe,
-    TextMessage,
     Value,
     encode_frame,
 )
@@ -33,7 +32,7 @@ GOLDEN = {
     rtde.encode_frame(FrameType.PAUSE): b"\0\x03P",
     rtde.accepted_reply(FrameType.START, accepted=False): b"\0\x04S\0",
     rtde.data_package(Recipe(2, ("a", "b"), ("INT32", "BOOL")), (-2, True)): b"\0\x09U\x02\xff\xff\xff\xfe\x01",
-    rtde.text_message(TextMessage("hi", "me", 3)): b"\0\x0aM\x02hi\x02me\x03",
+    rtde.text_message("hi", "me", 3): b"\0\x0aM\x02hi\x02me\x03",
 }
 
 

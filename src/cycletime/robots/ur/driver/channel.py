@@ -31,8 +31,6 @@ from cycletime.robots.ur.types import (
 
 
 class Phase(IntEnum):
-    """What a driver is doing."""
-
     STARTING = 0
     DRIVING = 1
     """The arm does what it is ordered, within the limits."""
@@ -94,25 +92,21 @@ _REPORT_FIELDS = tuple(each.name for each in fields(DriverReport) if each.name n
 
 
 def encode_order(order: Order) -> bytes:
-    """The bytes of an order."""
     kind, numbers = pack_command(order.command)
     return _ORDER.pack(order.number, order.sent_s, order.alive_s, kind, *numbers)
 
 
 def decode_order(data: bytes) -> Order:
-    """The order that bytes are."""
     number, sent_s, alive_s, kind, *numbers = _ORDER.unpack(data)
     return Order(number, sent_s, alive_s, unpack_command(kind, numbers))
 
 
 def encode_report(report: DriverReport) -> bytes:
-    """The bytes of a report."""
     head = _REPORT.pack(*(getattr(report, name) for name in _REPORT_FIELDS), report.state is not None)
     return head + (b"" if report.state is None else _encode_state(report.state)) + report.text.encode()
 
 
 def decode_report(data: bytes) -> DriverReport:
-    """The report that bytes are."""
     *values, has_state = _REPORT.unpack_from(data)
     head = dict(zip(_REPORT_FIELDS, values, strict=True))
     head |= {"phase": Phase(head["phase"]), "override": Override(head["override"])}

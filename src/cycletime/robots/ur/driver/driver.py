@@ -18,7 +18,7 @@ from cycletime.robots.clock import MonotonicClock, WallClock
 from cycletime.robots.ur.driver.channel import DriverReport, Order, Phase
 from cycletime.robots.ur.freshness import LATE_S, Freshness
 from cycletime.robots.ur.rtde_client import Address
-from cycletime.robots.ur.safety import ArmLimits, Override, StopAction, StopHandler, StopRules, Supervisor
+from cycletime.robots.ur.safety import ArmLimits, Override, StopAction, StopHandler, Supervisor
 from cycletime.robots.ur.types import (
     CONNECTION_TIMEOUT_S,
     ArmState,
@@ -253,7 +253,6 @@ class Driver:
         self._report = replace(self._report, connections=self._report.connections + 1)
 
     def _come_to_rest(self) -> None:
-        """Stop the arm and watch it until it stands."""
         until_s = self._clock.now_s() + self._timeouts.rest_s
         try:
             if self._report.packages:
@@ -307,7 +306,6 @@ class DriverSettings:
 
     address: Address
     limits: ArmLimits = REACHER_LIMITS
-    stops: StopRules = field(default_factory=StopRules)
     timeouts: DriverTimeouts = field(default_factory=DriverTimeouts)
     pace: float = 1.0
     """A simulated controller's seconds in a real one."""
@@ -327,7 +325,6 @@ class DriverSettings:
         return cls(
             Address(**parts["address"]),
             ArmLimits(**limits),
-            StopRules(**parts["stops"]),
             DriverTimeouts(**parts["timeouts"]),
             parts["pace"],
         )

@@ -63,7 +63,7 @@ def main(arguments: Sequence[str]) -> int:
         ended = Driver(
             StandardLink(settings.address),
             Supervisor(settings.limits, ur5.tip),
-            StopHandler(settings.stops),
+            StopHandler(),
             channel,
             WallClock(settings.pace),
             settings.timeouts,

@@ -14,7 +14,7 @@ from cycletime.robots.ur.arm import Vector
 from cycletime.robots.ur.simulator.profile import SimulatorSettings
 from cycletime.robots.ur.simulator.safety import SafetySystem, refusal_reason, violation_reason
 from cycletime.robots.ur.types import ArmState, Command, Joints, RobotMode, RuntimeState, SafetyMode, WireError
-from cycletime.robots.ur.wire.rtde import TextMessage, Value
+from cycletime.robots.ur.wire.rtde import Value
 from cycletime.robots.ur.wire.script import command_of
 from cycletime.ur5 import Geometry, forward
 
@@ -62,8 +62,8 @@ class Controller:
         """Of RTDE, by name; what was not written is zero."""
         self.in_remote_control = True
         self._has_refused = False
-        self.latency_ticks = self.settings.latency_ticks
-        self.log: deque[tuple[int, TextMessage]] = deque(maxlen=_LOG_LINES)
+        self.log: deque[tuple[int, str, int]] = deque(maxlen=_LOG_LINES)
+        """Number, line and level: 0 exception, 1 error, 2 warning, 3 information."""
         self._messages_logged = 0
         self._print = tell
         self._random = np.random.default_rng(self.settings.seed)
@@ -79,7 +79,6 @@ class Controller:
 
     @property
     def runs_line(self) -> bool:
-        """Whether a line runs, or has arrived."""
         return self.safety.allows_motion and (self.arm.program is not None or bool(self.arm.pending))
 
     def pose_at(self, q: arms.Vector) -> tuple[float, ...]:
@@ -115,7 +114,7 @@ class Controller:
             self.say(f"Refused: {why}.", level=1)
             return
         jitter = int(self._random.integers(self.settings.jitter_ticks + 1)) if self.settings.jitter_ticks else 0
-        self.arm = arms.receive_command(self.arm, command, self.latency_ticks + jitter)
+        self.arm = arms.receive_command(self.arm, command, self.settings.latency_ticks + jitter)
 
     def end_line(self) -> None:
         self.arm = self.arm._replace(program=None, pending=())
@@ -133,7 +132,7 @@ class Controller:
         """Write a line into the log, which RTDE's clients get as a text message."""
         self._messages_logged += 1
         self._print(f"{self.time_s:.3f} s: {message}")
-        self.log.append((self._messages_logged, TextMessage(message, "cycletime", level)))
+        self.log.append((self._messages_logged, message, level))
 
     def _takes_scripts(self, what: str) -> bool:
         """Whether scripts are accepted at all; of many refused ones, only the first is logged."""

@@ -2,8 +2,8 @@
 
 One command per line: `protective stop`, `emergency stop`, `release emergency stop`, `violation`, `remote control off`
 (or `on`), `refuse unlock on` (or `off`), `in use NAME`, `free NAME`, `drop rtde` (or `realtime`, `dashboard`,
-`clients`), `freeze SECONDS`, `delay SECONDS`, `jitter SECONDS`, `latency TICKS`, `say TEXT`, `state`,
-`quit`. Seconds are those of the controller.
+`clients`), `freeze SECONDS`, `delay SECONDS`, `jitter SECONDS`, `say TEXT`, `state`, `quit`. Seconds are
+those of the controller.
 """
 
 from __future__ import annotations
@@ -37,8 +37,6 @@ class StreamFaults:
 
 
 class FaultSession(Session):
-    """One client of the admin port."""
-
     def __init__(
         self, controller: Controller, owners: InputOwners, faults: StreamFaults, drop: Callable[[tuple[str, ...]], None]
     ) -> None:
@@ -98,7 +96,6 @@ class FaultSession(Session):
             "freeze": lambda text: setattr(faults, "frozen_until_s", it.time_s + _seconds(text)),
             "delay": lambda text: setattr(faults, "delay_s", _seconds(text)),
             "jitter": lambda text: setattr(faults, "jitter_s", _seconds(text)),
-            "latency": lambda text: setattr(it, "latency_ticks", _ticks(text)),
             "in use": lambda name: self._owners.claim((name,), self._owners),
             "free": lambda name: self._owners.give_back((name,)),
             "drop": lambda name: self._drop((_interface(name),)),
@@ -127,9 +124,3 @@ def _seconds(text: str) -> float:
     if not 0 <= value < math.inf:
         raise InputError(f"{quote(text)} is no time in seconds such as 0.5.")
     return value
-
-
-def _ticks(text: str) -> int:
-    if not text.isdecimal():
-        raise InputError(f"{quote(text)} is not a whole number of ticks such as 1.")
-    return int(text)

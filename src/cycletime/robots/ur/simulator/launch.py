@@ -26,8 +26,6 @@ _FAULT_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True)
 class SimulatedController:
-    """A simulated controller that runs."""
-
     address: str
     ports: Ports
     pid: int

@@ -49,8 +49,6 @@ class TripLimits:
 
 @dataclass(frozen=True)
 class SimulatorSettings:
-    """A simulated controller."""
-
     profile: ControllerProfile = PROFILES["cb3"]
     latency_ticks: int = 1
     """Ticks that a script line waits, after the one in which it arrives."""

@@ -129,7 +129,6 @@ class RtdeSession(Session):
         return said + self._package() if due else said
 
     def close(self) -> None:
-        """The client is gone; others may write what it wrote."""
         self._owners.release(self)
 
     def _reply(self, frame: Frame) -> bytes:
@@ -214,8 +213,7 @@ class RtdeSession(Session):
             self._controller.run_command(command)
 
     def _messages(self) -> bytes:
-        new = [text for number, text in self._controller.log if number > self._last_sent_message]
-        if not new:
-            return b""
-        self._last_sent_message = self._controller.log[-1][0]
-        return b"".join(rtde.text_message(text) for text in new)
+        new = [each for each in self._controller.log if each[0] > self._last_sent_message]
+        if new:
+            self._last_sent_message = new[-1][0]
+        return b"".join(rtde.text_message(message, "cycletime", level) for _, message, level in new)

@@ -23,7 +23,6 @@ from cycletime.robots.ur.wire.dashboard import UNLOCK_REFUSED, UNLOCKED
 
 
 def refusal_reason(command: Command) -> str | None:
-    """What is wrong with a command's numbers, if anything."""
     joints, name = joints_of(command), type(command).__name__.lower()
     if not all(map(math.isfinite, numbers_of(command))):
         return f"{name} has a number that is not finite"
@@ -104,7 +103,6 @@ class SafetySystem:
 
 
 def violation_reason(limits: TripLimits, before: Arm, after: Arm, period_s: float, tip_m: float) -> str | None:
-    """Why a tick leads to a protective stop, if it does."""
     asked = float(np.abs(after.target_qd - before.target_qd).max()) / period_s
     speed, angle = float(np.abs(after.qd).max()), float(np.abs(after.q).max())
     if asked > limits.acceleration:

@@ -30,8 +30,6 @@ def encode_packet(state: ArmState, length: int) -> bytes:
 
 
 class RealtimeSession(Session):
-    """One client of port 30003."""
-
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
         self._parser = ScriptParser()
@@ -57,8 +55,6 @@ _NEEDS_REMOTE_CONTROL = {
 
 
 class DashboardSession(Session):
-    """One client of port 29999."""
-
     greeting = encode_line(GREETING)
 
     def __init__(self, controller: Controller) -> None:

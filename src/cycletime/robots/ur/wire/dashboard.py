@@ -27,5 +27,4 @@ class LineParser:
 
 
 def encode_line(text: str) -> bytes:
-    """The bytes of a command or a reply."""
     return text.encode() + b"\n"

@@ -42,7 +42,6 @@ class Frame(NamedTuple):
 
 
 def encode_frame(kind: FrameType, payload: bytes = b"") -> bytes:
-    """The bytes of one frame."""
     size = _HEADER.size + len(payload)
     if size > _MAX_FRAME_BYTES:
         raise WireError(f"An RTDE frame of {size} bytes is too long: at most {_MAX_FRAME_BYTES} fit.")
@@ -163,16 +162,6 @@ class ControllerVersion(NamedTuple):
         return ".".join(map(str, self))
 
 
-@dataclass(frozen=True)
-class TextMessage:
-    """A line of the controller's log, which may arrive between any two frames."""
-
-    message: str
-    source: str
-    level: int
-    """0 exception, 1 error, 2 warning, 3 information."""
-
-
 PROTOCOL_VERSION = 2
 
 
@@ -202,7 +191,6 @@ def read_accepted(payload: bytes) -> bool:
 
 
 def output_recipe_request(names: Sequence[str], frequency_hz: float) -> bytes:
-    """Ask for data packages with these variables."""
     return encode_frame(FrameType.OUTPUT_RECIPE, struct.pack(">d", frequency_hz) + ",".join(names).encode("ascii"))
 
 
@@ -212,7 +200,6 @@ def read_output_recipe_request(payload: bytes) -> tuple[tuple[str, ...], float]:
 
 
 def input_recipe_request(names: Sequence[str]) -> bytes:
-    """Ask to write these variables."""
     return encode_frame(FrameType.INPUT_RECIPE, ",".join(names).encode("ascii"))
 
 
@@ -229,14 +216,13 @@ def read_recipe_reply(payload: bytes, names: Sequence[str]) -> Recipe:
     return Recipe(payload[0], tuple(names), types)
 
 
-def text_message(text: TextMessage) -> bytes:
-    message, source = text.message.encode()[:255], text.source.encode()[:255]
-    parts = bytes([len(message)]) + message + bytes([len(source)]) + source + bytes([text.level])
-    return encode_frame(FrameType.TEXT, parts)
+def text_message(message: str, source: str, level: int) -> bytes:
+    """A line of the controller's log, which may arrive between any two frames."""
+    texts = (text.encode()[:255] for text in (message, source))
+    return encode_frame(FrameType.TEXT, b"".join(bytes([len(text)]) + text for text in texts) + bytes([level]))
 
 
 def data_package(recipe: Recipe, values: Sequence[Value]) -> bytes:
-    """A data package, of either direction."""
     return encode_frame(FrameType.DATA, recipe.pack(values))
 
 

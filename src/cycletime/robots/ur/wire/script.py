@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 from cycletime.errors import InputError, quote
 from cycletime.robots.ur.types import JOINTS, Command, Joints, MoveJ, SpeedJ, StopJ, WireError
+from cycletime.robots.ur.wire.dashboard import LineParser
 
-_MAX_LINE_BYTES = 1 << 16
 _MAX_CALL_CHARACTERS = 1000
 """More than a line has that moves joints, and too few to nest deeply."""
 
@@ -100,15 +100,12 @@ class ScriptParser:
     """Cuts a byte stream into one-line programs and blocks, however TCP has torn or merged them."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._lines = LineParser()
         self._depth = 0
 
     def feed(self, data: bytes) -> list[str]:
         """All lines that are complete now, of a block its first; empty lines and comments are left out."""
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        if len(self._rest) > _MAX_LINE_BYTES:
-            raise WireError(f"A line has not ended after {_MAX_LINE_BYTES} bytes.")
-        found = (self._taken(line.decode("utf-8", "replace").strip()) for line in lines)
+        found = (self._taken(line.strip()) for line in self._lines.feed(data))
         return [each for each in found if each]
 
     def _taken(self, line: str) -> str:
