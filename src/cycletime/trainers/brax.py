@@ -8,7 +8,7 @@ from inspect import signature
 from typing import Any
 
 from cycletime.duration import Duration
-from cycletime.errors import InputError, NotInstalledError, did_you_mean
+from cycletime.errors import InputError, did_you_mean
 from cycletime.trainers.trainer_run import TrainerRun
 from cycletime.training.machine import keep_compiled_programs, use_device
 
@@ -24,18 +24,12 @@ def train(run: TrainerRun) -> None:
     use_device(run.device)
     keep_compiled_programs()
     _give_device_put_replicated()
-    try:
-        from brax.training.agents.ppo import networks as ppo_networks
-        from brax.training.agents.ppo import train as ppo
-        from brax.training.agents.sac import networks as sac_networks
-        from brax.training.agents.sac import train as sac
-        from mujoco_playground import registry, wrapper
-    except ModuleNotFoundError as error:
-        raise NotInstalledError(
-            "The trainer brax needs a package that is not installed: "
-            f"pip install 'cycletime[brax]' ({error.name} is missing).",
-            name=error.name,
-        ) from None
+    from brax.training.agents.ppo import networks as ppo_networks
+    from brax.training.agents.ppo import train as ppo
+    from brax.training.agents.sac import networks as sac_networks
+    from brax.training.agents.sac import train as sac
+    from mujoco_playground import registry, wrapper
+
     makers = {
         "ppo": (ppo.train, ppo_networks.make_ppo_networks),
         "sac": (sac.train, sac_networks.make_sac_networks),
