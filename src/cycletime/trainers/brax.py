@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from inspect import signature
+from math import ceil
 from typing import Any
 
 from cycletime.duration import Duration
@@ -99,15 +100,15 @@ def _within_budget(run: TrainerRun, values: Mapping[str, Any]) -> tuple[int, int
             )
         first, each = 0, samples * values["unroll_length"] * max(values.get("num_resets_per_eval", 0), 1)
     else:
-        first, each = -(-values.get("min_replay_size", 0) // run.num_envs) * run.num_envs, run.num_envs
+        first, each = ceil(values.get("min_replay_size", 0) / run.num_envs) * run.num_envs, run.num_envs
     updates = (run.agent_steps - first) // each
     if updates < 1:
         raise InputError(
             f"The budget is {run.agent_steps:,} agent steps, and brax learns first after {first + each:,}: give more."
         )
     most = min(max(values["num_evals"] - 1, 1), updates)
-    points = next(count for count in range(most, 0, -1) if updates % count <= updates // 20)  # 5 % may be left
-    return first + updates // points * points * each, points + 1
+    points = next(count for count in range(most, 0, -1) if updates % count <= updates / 20)  # 5 % may be left
+    return first + (updates - updates % points) * each, points + 1
 
 
 def _shipped(run: TrainerRun, registry: Any) -> dict[str, Any]:  # noqa: ANN401 - Playground's
