@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from math import ceil
 from pathlib import Path
 
@@ -38,10 +39,9 @@ def _changed_settings(agent: ExternalAgent) -> list[str]:
     words, num_envs = agent.trainer.words, agent.trainer.num_envs
     if not words:
         return []
-    try:
-        usual = ALGORITHMS[agent.algorithm].from_(words, dt="1s", n_envs=num_envs).to(words, num_envs)
-    except InputError:  # it has no default for something
-        usual = {}
+    usual: dict[str, object] = {}
+    with suppress(InputError):  # where it has no default for something
+        usual |= ALGORITHMS[agent.algorithm].from_(words, dt="1s", n_envs=num_envs).to(words, num_envs)
     return [name for name, value in agent.settings.items() if usual.get(name) != value]
 
 
