@@ -80,6 +80,7 @@ def test_nowhere_is_a_time_floor_divided() -> None:
         "libraries/yaml_edit.py": 1,  # columns of text
         "studies/study_folder.py": 1,  # half of some runs
         "tasks/ur_reacher.py": 1,  # packages within whole environment steps, by the exact ratio of their times
+        "trainers/brax.py": 1,  # agent steps in updates
         "training/algorithm_1.py": 5,  # rows in a block, blocks, cycles in an episode, episodes in so many cycles
         "training/compiled_engine.py": 1,  # lanes in the bytes of a GPU
         "training/compiled_loop.py": 3,  # periods, and random numbers, in a chunk; rows of so many numbers

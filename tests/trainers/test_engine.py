@@ -189,7 +189,9 @@ def test_the_process_of_a_function_loads_no_jax(tmp_path: Path) -> None:
 def test_a_missing_package_is_said_and_not_tried_again(tmp_path: Path) -> None:
     (tmp_path / "own_module.py").write_text("import no_such_package\n")
     spec = next(spec for _, spec in study_from_table({**TABLE, "trainer": "own_module:train"}, tmp_path).runs())
-    with pytest.raises(InputError, match=r"^The module 'no_such_package' is not installed: pip install it\.$"):
+    with pytest.raises(
+        InputError, match=r"^own_module:train needs 'no_such_package', which is not installed: pip install it\.$"
+    ):
         train(spec, tmp_path)
 
 
@@ -238,6 +240,6 @@ def test_runs_go_on_beside_those_that_fail(tmp_path: Path) -> None:
     assert [folder.store.result(runs[seed])["mean_over_episodes"] for seed in (1, 3, 4)] == [None, 5.5, 5.5]
     said = ended.stderr
     assert f"{runs[0]} failed: faults:train failed with status 1, last saying 'ValueError: no robot': see " in said
-    assert f"{runs[2]} failed: The module 'no_such_package' is not installed: pip install it.\n" in said
+    assert f"{runs[2]} failed: faults:train needs 'no_such_package', which is not installed: pip install it.\n" in said
     assert said.count("no_such_package") == 1, "it was tried again"
     assert_ended([int(path.stem) for path in (tmp_path / "out").glob("*.pid")])

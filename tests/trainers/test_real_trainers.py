@@ -18,7 +18,7 @@ from cycletime.studies.study_folder import StudyFolder
 
 pytestmark = pytest.mark.trainers
 ROOT = Path(__file__).parents[2]
-BLOCKS = re.findall(r"```\w+\n(.*?)```", (ROOT / "docs" / "trainers.md").read_text(), re.DOTALL)
+BLOCKS: list[str] = re.findall(r"```\w+\n(.*?)```", (ROOT / "docs" / "trainers.md").read_text(), re.DOTALL)
 
 
 def block(start: str, *changes: tuple[str, str]) -> str:

@@ -126,6 +126,15 @@ def test_what_is_wrong_is_said(changes: dict[str, Any], says: str) -> None:
         study_from_table(table, Path()).check_runs()
 
 
+@pytest.mark.parametrize(("dropped", "value"), [("num_steps", "would be 4096"), ("gamma", "would be 0.9")])
+def test_a_command_takes_all_that_is_not_as_usual_in_its_library(dropped: str, value: str) -> None:
+    names = {"num_steps", "num_minibatches", "gamma", "gae_lambda"} - {dropped}
+    trainer = {"command": ["python", "ppo.py", *(f"{{{name}}}" for name in names)], "words": "cleanrl"}
+    table = {**COMMAND, "tuned": {"dt": "50ms", "discount": 0.9}, "rules": ["dt-aware"], "trainer": trainer}
+    with pytest.raises(InputError, match=f"{dropped} {value}.*, and the command does not take it: add {{{dropped}}}"):
+        study_from_table(table, Path()).check_runs()
+
+
 def test_a_command_in_cleanrls_words() -> None:
     trainer = {"command": ["python", "ppo.py", "--num-steps", "{num_steps}"], "words": "cleanrl"}
     fine, coarse = settings_of({**COMMAND, "tuned": {"dt": "50ms"}, "trainer": trainer})

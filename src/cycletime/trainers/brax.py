@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from inspect import signature
+from math import ceil
 from typing import Any
 
 from cycletime.duration import Duration
-from cycletime.errors import InputError, NotInstalledError, did_you_mean
+from cycletime.errors import InputError, did_you_mean
 from cycletime.trainers.trainer_run import TrainerRun
 from cycletime.training.machine import keep_compiled_programs, use_device
 
@@ -24,18 +25,12 @@ def train(run: TrainerRun) -> None:
     use_device(run.device)
     keep_compiled_programs()
     _give_device_put_replicated()
-    try:
-        from brax.training.agents.ppo import networks as ppo_networks
-        from brax.training.agents.ppo import train as ppo
-        from brax.training.agents.sac import networks as sac_networks
-        from brax.training.agents.sac import train as sac
-        from mujoco_playground import registry, wrapper
-    except ModuleNotFoundError as error:
-        raise NotInstalledError(
-            "The trainer brax needs a package that is not installed: "
-            f"pip install 'cycletime[brax]' ({error.name} is missing).",
-            name=error.name,
-        ) from None
+    from brax.training.agents.ppo import networks as ppo_networks
+    from brax.training.agents.ppo import train as ppo
+    from brax.training.agents.sac import networks as sac_networks
+    from brax.training.agents.sac import train as sac
+    from mujoco_playground import registry, wrapper
+
     makers = {
         "ppo": (ppo.train, ppo_networks.make_ppo_networks),
         "sac": (sac.train, sac_networks.make_sac_networks),
@@ -105,15 +100,15 @@ def _within_budget(run: TrainerRun, values: Mapping[str, Any]) -> tuple[int, int
             )
         first, each = 0, samples * values["unroll_length"] * max(values.get("num_resets_per_eval", 0), 1)
     else:
-        first, each = -(-values.get("min_replay_size", 0) // run.num_envs) * run.num_envs, run.num_envs
+        first, each = ceil(values.get("min_replay_size", 0) / run.num_envs) * run.num_envs, run.num_envs
     updates = (run.agent_steps - first) // each
     if updates < 1:
         raise InputError(
             f"The budget is {run.agent_steps:,} agent steps, and brax learns first after {first + each:,}: give more."
         )
     most = min(max(values["num_evals"] - 1, 1), updates)
-    points = next(count for count in range(most, 0, -1) if updates % count <= updates // 20)  # 5 % may be left
-    return first + updates // points * points * each, points + 1
+    points = next(count for count in range(most, 0, -1) if updates % count <= updates / 20)  # 5 % may be left
+    return first + (updates - updates % points) * each, points + 1
 
 
 def _shipped(run: TrainerRun, registry: Any) -> dict[str, Any]:  # noqa: ANN401 - Playground's

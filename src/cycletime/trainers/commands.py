@@ -4,30 +4,19 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from math import ceil
 from pathlib import Path
-from typing import Any
 
 from cycletime.errors import InputError, did_you_mean
+from cycletime.rules import ALGORITHMS
 from cycletime.trainers.trainer_run import TrainerRun
 from cycletime.training.external import ExternalAgent
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.-]*)\}")
-FACTS = (
-    "dt_s",
-    "dt_ms",
-    "seed",
-    "folder",
-    "simulated_s",
-    "agent_steps",
-    "updates",
-    "num_envs",
-    "env",
-    "algorithm",
-    "device",
-)
-"""Placeholders that are no hyper-parameters; `updates` is agent steps over the batch."""
+_FACTS = ("dt_s", "dt_ms", "seed", "folder", "simulated_s", "agent_steps", "num_envs", "env", "algorithm", "device")
+"""Placeholders for what is no hyper-parameter; besides there is {updates}, agent steps over the batch."""
 
 
 def check_command(agent: ExternalAgent, given: Sequence[str]) -> None:
@@ -35,19 +24,31 @@ def check_command(agent: ExternalAgent, given: Sequence[str]) -> None:
     if not agent.trainer.command:
         return
     used = set(_PLACEHOLDER.findall(" ".join((*agent.trainer.command, *agent.trainer.resume))))
-    known = {**dict.fromkeys(FACTS), **agent.settings}
-    if unknown := sorted(used - known.keys()):
+    known = {"updates", *_FACTS, *agent.settings}
+    if unknown := sorted(used - known):
         near = did_you_mean(unknown[0], known)
         raise InputError(f"The command has {{{unknown[0]}}}: it may have {', '.join(sorted(known))}{near}")
-    for name in given:
+    for name in [*given, *_changed_settings(agent)]:
         if name not in used and name in agent.settings:
-            raise InputError(f"{name} is given, and the command does not take it: add {{{name}}}, or leave it out.")
+            is_given = "is given" if name in given else f"would be {agent.settings[name]}"
+            raise InputError(f"{name} {is_given}, and the command does not take it: add {{{name}}}, or leave it out.")
+
+
+def _changed_settings(agent: ExternalAgent) -> list[str]:
+    """Settings in a library's words that are not what the library takes where nothing is said."""
+    words, num_envs = agent.trainer.words, agent.trainer.num_envs
+    if not words:
+        return []
+    usual: dict[str, object] = {}
+    with suppress(InputError):  # where it has no default for something
+        usual |= ALGORITHMS[agent.algorithm].from_(words, dt="1s", n_envs=num_envs).to(words, num_envs)
+    return [name for name, value in agent.settings.items() if usual.get(name) != value]
 
 
 def command_words(agent: ExternalAgent, run: TrainerRun) -> list[str]:
     """The command of a run; files beside the study are found from any working directory."""
-    facts: dict[str, Any] = {name: getattr(run, name) for name in FACTS if name != "updates"}
-    values: Mapping[str, Any] = {**facts, "updates": ceil(run.agent_steps / agent.period), **agent.settings}
+    facts = {name: getattr(run, name) for name in _FACTS}
+    values = {**facts, "updates": ceil(run.agent_steps / agent.period), **agent.settings}
     words = [*agent.trainer.command, *(agent.trainer.resume if run.resumes else ())]
     filled = [_PLACEHOLDER.sub(lambda found: _text(values[found[1]]), word) for word in words]
     home = Path(agent.trainer.home or ".")

@@ -60,15 +60,12 @@ class CurveReader:
     @property
     def what(self) -> str:
         """Where points were looked for, for sentences."""
-        return self.curve if self._is_text else f"TensorBoard's {self._tag_text}"
+        tags = [quote(self.columns["return"])] if "return" in self.columns else RETURN_TAGS
+        return self.curve if self._is_text else f"TensorBoard's {' or '.join(tags)}"
 
     @property
     def _is_text(self) -> bool:
         return self.curve.endswith((".csv", ".jsonl", ".json"))
-
-    @property
-    def _tag_text(self) -> str:
-        return quote(self.columns["return"]) if "return" in self.columns else " or ".join(RETURN_TAGS)
 
     def new_points(self) -> list[CurvePoint]:
         """Those that came since the last call."""

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import Distribution
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -46,6 +46,8 @@ STOP_GRACE_S = 20.0
 """How long a trainer that can resume has to save when it is asked to stop."""
 PROBE_S = 5.0
 """How long a run is tried, beyond its first point."""
+_PACKAGES = {"rsl-rl": "rsl-rl-lib", "sbx": "sbx-rl"}
+"""How pip calls libraries, where it is not their name."""
 LEAST_SHARE = 0.5
 """A trainer whose curve ends before this share of its budget has not trained as long as it was asked to."""
 
@@ -215,14 +217,13 @@ class TrainerBatch(RunBatch):
         if status:
             how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"failed with status {status}"
             raise RunError(f"{self.trainer.label} {how}{f', last saying {last!r}' if last else ''}: see {output}.")
-        if not curve.last_s:
+        if not curve.newest.seconds:
             seen = f"; there are {', '.join(sorted(reader.tags)[:5])}" if reader.tags else ""
             raise RunError(f"{self.trainer.label} ended without a point in {reader.what}{seen}: see {output}.")
-        if curve.last_s < LEAST_SHARE * curve.budget_s:
-            raise RunError(
-                f"{self.trainer.label} ended after {curve.last_s:,.6g} s of {curve.budget_s:,.6g} s simulated: give it "
-                f"its budget, or give the study a smaller one; see {output}."
-            )
+        if curve.newest.seconds < LEAST_SHARE * curve.budget_s:
+            share = f"{curve.newest.seconds:,.6g} s of {curve.budget_s:,.6g} s simulated"
+            remedy = "give it its budget, or give the study a smaller one"
+            raise RunError(f"{self.trainer.label} ended after {share}: {remedy}; see {output}.")
 
     def close(self) -> None:
         HEARTBEAT.waits_for = ""
@@ -239,44 +240,45 @@ class _Curve:
     def __init__(self, spec: RunSpec, info: EnvInfo, resumes: bool) -> None:
         self.spec, self.env_dt_s, self.resumes = spec, float(info.env_dt), resumes
         self.budget_s = spec.env_steps * self.env_dt_s
-        self.waiting: list[tuple[int, CurvePoint]] = []
-        self.last_steps, self.last_agent_steps, self.last_s = 0, 0, 0.0
+        self.newest = CurvePoint(0.0, 0, 0.0)
+        self.newest_returns: list[float] = []
+        """At the newest point's moment, where more may come."""
+        self.last_steps, self.last_agent_steps = 0, 0
         self.is_spent = False
         """Whether there is a point beyond the budget."""
 
     def add(self, points: Sequence[CurvePoint], *, is_whole: bool) -> Episodes:
-        """The episodes that are known by now: more points of the last moment may come."""
+        """The episodes that are known by now."""
+        rows: list[tuple[int, int, float, int]] = []
         for point in points:
-            self._take(point)
-        known: dict[int, list[CurvePoint]] = {}
-        for steps, point in self.waiting:
-            known.setdefault(steps, []).append(point)
-        newest = self.waiting[-1][0] if self.waiting else 0
-        if not (is_whole or self.is_spent):
-            known.pop(newest, None)
-        self.waiting = [each for each in self.waiting if each[0] not in known]
-        rows = []
-        for steps, several in known.items():
-            agent_steps = max(several[-1].agent_steps, self.last_agent_steps + 1)
-            rows.append(
-                (steps, agent_steps, float(np.mean([each.mean_return for each in several])), steps - self.last_steps)
-            )
-            self.last_steps, self.last_agent_steps = steps, agent_steps
+            steps, newest = self._env_steps(point), self._env_steps(self.newest)
+            if steps > self.spec.env_steps:
+                self.is_spent = True
+            elif steps >= max(newest, 1):  # nothing was learned yet at 0
+                if steps > newest:
+                    rows += self._end_moment()
+                self.newest = point
+                self.newest_returns.append(point.mean_return)
+            elif steps and not self.resumes:  # what is resumed repeats some points
+                raise RunError(
+                    f"Its curve goes back from {self.newest.seconds:,.6g} s to {point.seconds:,.6g} s simulated."
+                )
+        if is_whole or self.is_spent:
+            rows += self._end_moment()
         columns = zip(*rows, strict=True) if rows else ((), (), (), ())
         return Episodes(*(np.array(each, kind) for each, kind in zip(columns, (int, int, float, int), strict=True)))
 
-    def _take(self, point: CurvePoint) -> None:
-        steps = round(point.seconds / self.env_dt_s)
-        before = self.waiting[-1][0] if self.waiting else self.last_steps
-        if steps > self.spec.env_steps:
-            self.is_spent = True
-        elif steps >= max(before, self.last_steps + 1):
-            self.waiting.append((steps, point))
-            self.last_s = point.seconds
-        elif steps and not self.resumes:  # nothing was learned yet at 0; what is resumed repeats some points
-            raise RunError(
-                f"Its curve goes back from {before * self.env_dt_s:,.6g} s to {point.seconds:,.6g} s simulated."
-            )
+    def _env_steps(self, point: CurvePoint) -> int:
+        return round(point.seconds / self.env_dt_s)
+
+    def _end_moment(self) -> list[tuple[int, int, float, int]]:
+        if not self.newest_returns:
+            return []
+        steps = self._env_steps(self.newest)
+        agent_steps = max(self.newest.agent_steps, self.last_agent_steps + 1)
+        row = steps, agent_steps, float(np.mean(self.newest_returns)), steps - self.last_steps
+        self.last_steps, self.last_agent_steps, self.newest_returns = steps, agent_steps, []
+        return [row]
 
     def chunk(self, episodes: Episodes, *, is_last: bool) -> Chunk:
         whole = max(self.last_agent_steps, round(self.budget_s / float(self.spec.dt)))
@@ -297,12 +299,12 @@ def _no_agent() -> Any:  # noqa: ANN401 - it never returns
 
 
 def _versions(trainer: TrainerSpec) -> dict[str, str]:
-    """The trainer and its library with versions, for the result."""
-    found = {"trainer": trainer.label}
-    for package in BUILT_IN.get(trainer.name, ()):
-        with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
+    """The trainer and its library with versions, for the result; a command's where its Python has it."""
+    packages = BUILT_IN.get(trainer.name, (_PACKAGES.get(trainer.words, trainer.words),) if trainer.words else ())
+    python = Path(trainer.home, *trainer.command[:1])
+    path = [str(each) for each in python.parent.parent.glob("lib/python*/site-packages")] if trainer.command else []
+    found = {each: list(Distribution.discover(name=each, path=path or sys.path))[:1] for each in packages}
+    return {"trainer": trainer.label, **{each: known[0].version for each, known in found.items() if known}}
 
 
 def _last_line(output: Path) -> str:

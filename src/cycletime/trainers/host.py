@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from cycletime.errors import InputError, NotInstalledError, quote
+from cycletime.errors import InputError, quote
 from cycletime.trainers.trainer_run import TrainerRun
 
 WRONG_INPUT_STATUS = 64
@@ -27,7 +27,7 @@ def load_function(name: str) -> Callable[..., Any]:
     try:
         found = getattr(import_module(module), function)
     except ModuleNotFoundError as error:
-        if error.name != module.partition(".")[0] or isinstance(error, NotInstalledError):
+        if error.name != module.partition(".")[0]:
             raise
         raise InputError(f"{name!r} is not found: there is no module {module!r} beside the study file.") from error
     except AttributeError as error:
@@ -63,7 +63,9 @@ def main() -> int:
         print(error, file=sys.stderr)
         return WRONG_INPUT_STATUS
     except ModuleNotFoundError as error:
-        print(f"The module {error.name!r} is not installed: pip install it.", file=sys.stderr)
+        name = request["trainer"]
+        remedy = "it" if ":" in name else f"'cycletime[{name}]'"
+        print(f"{name} needs {error.name!r}, which is not installed: pip install {remedy}.", file=sys.stderr)
         return WRONG_INPUT_STATUS
     return 0
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from cycletime.errors import InputError, NotInstalledError, quote
+from cycletime.errors import InputError, quote
 from cycletime.trainers.trainer_run import TrainerRun
 
 ALGORITHMS = {"ppo": "PPO", "a2c": "A2C", "sac": "SAC", "td3": "TD3", "ddpg": "DDPG"}
@@ -16,14 +16,7 @@ _OF_THE_ZOO = ("n_timesteps", "n_envs", "env_wrapper", "frame_stack", "vec_env_w
 
 def train(run: TrainerRun) -> None:
     """Train as Stable-Baselines3 does, with its own Monitor telling the returns of episodes."""
-    try:
-        import stable_baselines3
-    except ModuleNotFoundError as error:
-        raise NotInstalledError(
-            "The trainer stable-baselines3 needs a package that is not installed: "
-            f"pip install 'cycletime[stable-baselines3]' ({error.name} is missing).",
-            name=error.name,
-        ) from None
+    import stable_baselines3
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.env_util import make_vec_env
     from stable_baselines3.common.vec_env import VecNormalize
