@@ -274,7 +274,7 @@ class Latency:
         name = "reacher" if self.task is None else self.task
         if name not in TASKS:
             raise InputError(f"{name!r} is not a task here: choose {either(TASKS)}, or give both sizes.")
-        return TASKS[name].observation_size, TASKS[name].action_size
+        return len(TASKS[name].observation_limits), TASKS[name].action_size
 
     def _agent(self, dt: Duration, action_size: int) -> PPOAgent | SACAgent | ActorCriticAgent:
         from cycletime.agents import ActorCriticAgent, agent_for
