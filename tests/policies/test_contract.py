@@ -151,13 +151,19 @@ def test_no_action_is_sent_before_the_rate_is_known() -> None:
 @pytest.mark.parametrize(
     "periods_s",
     [
-        [0.016] * 4 + [0.2] + [0.016] * 5,  # one late cycle, as when a file is read first
+        [0.016] * 4 + [0.03, 0.002] + [0.016] * 4,  # one late cycle, after which the loop catches up
         [0.014, 0.018] * 5,  # jitter, as of a simulation beside the loop
-        [0.013] * 6 + [0.0205] * 4,  # a median of another rate, and a mean of this one
+        [0.013] * 6 + [0.0205] * 4,  # most of them of another rate, and the mean of this one
     ],
 )
 def test_single_cycles_that_are_late_or_early_are_no_other_rate(periods_s: list[float]) -> None:
     assert cycles_until_passed(periods_s) == 10
+
+
+def test_another_rate_is_refused_however_its_cycles_jitter() -> None:
+    """At 50 Hz, with cycles of which the median is the policy's."""
+    with pytest.raises(ValueError, match=r"^The loop's period is 20 ms"):
+        cycles_until_passed([0.016] * 6 + [0.026] * 4)
 
 
 @pytest.mark.parametrize("period_s", [0.02, 0.018, 0.001, 0.0])

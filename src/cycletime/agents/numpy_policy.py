@@ -225,8 +225,8 @@ class NumpyPolicy:
 class RateCheck:
     """Measures the first cycles of a loop, and refuses another rate than the policy's before the first action.
 
-    Single cycles may be early or late: refused is a loop of which both mean and median period are those of another
-    rate. Later cycles are not measured; what to do when one is late is for the loop to decide.
+    Their mean counts, so that jitter does no harm; one that is late by many cycles makes it another rate. Later cycles
+    are not measured: what to do when one is late is for the loop to decide.
 
     Example:
         >>> check = policy.rate_check()
@@ -255,11 +255,8 @@ class RateCheck:
         self._times_s.append(time.monotonic() if now_s is None else now_s)
         if len(self._times_s) <= self._cycles:
             return False
-        periods = np.diff(self._times_s)
-        mean_s, median_s = float(np.mean(periods)), float(np.median(periods))
         try:
-            # Whichever is nearer: one late cycle moves the mean, and cycles that alternate move the median.
-            self._policy.check_rate(min(mean_s, median_s, key=lambda each: abs(each - self._policy.dt_s)))
+            self._policy.check_rate((self._times_s[-1] - self._times_s[0]) / self._cycles)
         except ValueError:
             self._times_s.clear()
             raise
