@@ -80,7 +80,8 @@ class Duration:
 class DurationField:
     """A dataclass field that takes anything `DurationLike` and holds a `Duration`.
 
-    Use it as a descriptor: ``dt: DurationField = DurationField()``.
+    Use it as a descriptor: ``dt: DurationField = DurationField()``. A cycle time, `dt`, needs a unit from a second on,
+    as on the command line; other spans may be any number of seconds.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -97,11 +98,11 @@ class DurationField:
         return span
 
     def __set__(self, instance: object, value: DurationLike) -> None:
-        instance.__dict__[self._name] = Duration(value)
+        instance.__dict__[self._name] = typed_duration(value) if self._name == "dt" else Duration(value)
 
 
 def typed_duration(value: DurationLike) -> Duration:
-    """A span that someone typed into a file, where also a number of one second or more needs a unit.
+    """A span that someone typed, where also a number of one second or more needs a unit: 16 may mean milliseconds.
 
     Raises:
         InputError: if it is not a time span, or lacks its unit.

@@ -16,10 +16,11 @@ the controller's base frame turned by half a turn about z. Pairs are of the shou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import cos, exp, pi, sin
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -180,7 +181,12 @@ ACCELERATION = 2.0
 TIME_LIMIT = Duration("4s")
 REWARD_DT = Duration("8ms")
 """The time for which the reward was made."""
-OBSERVATION_LIMITS = (2 * pi, 2 * pi, pi, pi, 3.0, 3.0, 1.0, 1.0)
+OBSERVATION_LIMITS: Mapping[str, float] = MappingProxyType(
+    {"q_shoulder": 2 * pi, "q_elbow": 2 * pi, "qd_shoulder": pi, "qd_elbow": pi}
+    | {"flange_y_from_target": 3.0, "flange_z_from_target": 3.0, "action_shoulder 1 step ago": 1.0}
+    | {"action_elbow 1 step ago": 1.0}
+)
+"""The observed numbers, in order: rad, rad/s, metres, and the previous action."""
 
 _PRECISION_M2 = 0.01
 """The square of the distance within which the precision bonus is paid."""

@@ -86,7 +86,10 @@ ONE_WORLD = "Give either a task"
             f"{REACHER} --rule linear --tuned-at 32ms",
             "Unknown rule 'linear' for ppo: choose one of baseline, dt-aware, scaled, constant, horizons.",
         ),
-        (f"{REACHER} --algorithm sac --batch 100", "batch is 100: sac has no such value, but discount, minibatch."),
+        (
+            f"{REACHER} --algorithm sac --batch 100",
+            "batch is 100: sac has no such value, but discount, minibatch; did you mean minibatch?",
+        ),
         (
             f"{REACHER} --algorithm actor-critic --tuned-at 4ms",
             "--tuned-at is 4ms: no rule carries the values of actor-critic to another cycle time.",
@@ -194,7 +197,7 @@ def test_a_folder_that_cannot_be_written_is_told_of(capsys: pytest.CaptureFixtur
     ("words", "says"),
     [
         ([], "There is nothing to resume: give the folder of a run."),
-        (["nowhere"], "'nowhere' is not a run: there is no spec.json in it."),
+        (["nowhere"], "There is no folder 'nowhere': give a run's, which 'cycletime train' prints."),
     ],
 )
 def test_what_is_no_run_is_not_resumed(capsys: pytest.CaptureFixture[str], words: list[str], says: str) -> None:

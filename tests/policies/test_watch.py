@@ -215,14 +215,26 @@ def test_an_environment_that_draws_no_picture_is_refused(picture: object, tmp_pa
             gymnasium.error.DependencyNotInstalled("no pygame."),
             r"Lamp cannot be drawn: no pygame; .*cycletime\[render\]",
         ),
-        (AttributeError("no glGetError"), r"Lamp cannot be drawn \(no glGetError\): .* set MUJOCO_GL to egl or osmesa"),
-        (RuntimeError(), r"Lamp cannot be drawn \(RuntimeError\)"),
+        (
+            KeyError("colour"),
+            r"^Lamp cannot be drawn \(KeyError: 'colour'\): its class must take render_mode='rgb_array'",
+        ),
+        (RuntimeError(), r"Lamp cannot be drawn \(RuntimeError\): its class"),
         (InputError("Its own."), r"^Its own\.$"),
     ],
 )
 def test_why_it_cannot_be_drawn_is_told_in_a_sentence(error: Exception, message: str) -> None:
     with pytest.raises(InputError, match=message), drawing_errors("Lamp"):
         raise error
+
+
+@pytest.mark.parametrize("module", ["OpenGL.GL.images", "mujoco.egl", "gymnasium.envs.mujoco.mujoco_rendering"])
+def test_only_what_mujoco_draws_with_speaks_of_its_setting(module: str) -> None:
+    names: dict[str, Any] = {"__name__": module}
+    exec("def draw(): raise AttributeError('no glGetError')", names)
+    expected = r"^Lamp cannot be drawn \(AttributeError: no glGetError\): .* set MUJOCO_GL to egl or osmesa\.$"
+    with pytest.raises(InputError, match=expected), drawing_errors("Lamp"):
+        names["draw"]()
 
 
 @pytest.mark.parametrize("speed", [1.0, 4.0])

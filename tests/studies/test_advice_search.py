@@ -190,13 +190,13 @@ def test_the_length_of_runs_follows_from_the_budget(tmp_path: Path) -> None:
 def test_a_folder_answers_one_question(tmp_path: Path) -> None:
     advised(asked(), tmp_path, PLAIN)
     for other, words in (
-        (asked(values={"batch": 200}), "values was {'batch': 100} and is now {'batch': 200}"),
-        (asked(confidence=0.9), "confidence was 0.95 and is now 0.9"),
+        (asked(values={"batch": 200}), "values {'batch': 100} instead of {'batch': 200}"),
+        (asked(confidence=0.9), "confidence 0.95 instead of 0.9"),
     ):
         with pytest.raises(InputError, match="holds the answer to another question") as caught:
             advised(other, tmp_path, PLAIN)
         assert words in str(caught.value)
-    with pytest.raises(InputError, match="env_steps was 4800 and is now 6000"):
+    with pytest.raises(InputError, match="env_steps 4800 instead of 6000"):
         advised(asked(), tmp_path, PLAIN, env_steps=6000)
 
 

@@ -52,7 +52,11 @@ def agent_for(values: rules.PPO | rules.SAC, **others: object) -> PPOAgent | SAC
         stated.setdefault("warmup_steps", ceil(WARMUP_S / values.dt.exact_s))
     for name in others:
         if name not in known:
-            raise InputError(f"{name!r} is not a field of {agent.__name__}: give some of {', '.join(sorted(known))}.")
+            from cycletime.libraries.synonyms import name_hint
+
+            near = name_hint(name, values.algorithm, known)
+            known_names = ", ".join(sorted(known))
+            raise InputError(f"{name!r} is not a field of {agent.__name__}: give some of {known_names}{near}")
     noise = others.get("exploration")
     if isinstance(noise, Exploration):
         others["exploration"] = noise.at(values.dt)

@@ -5,6 +5,7 @@ Whatever is not finite is refused with a ValueError, so that no motor is ever se
 from policy import NumpyPolicy
 
 policy = NumpyPolicy.load("policy.npz")
+policy.check_rate(period_s)  # refuses a loop at another rate
 action = policy.act(observation)  # every policy.dt_s seconds
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from os import PathLike
@@ -29,6 +31,9 @@ MOST_WEIGHT = 1e6
 """No training comes near it: larger weights have diverged, or a bit of them was flipped."""
 LOG_STD_RANGE = (-20.0, 2.0)
 """Where log sigma is clipped if it comes from the network."""
+RATE_TOLERANCE = 0.05
+"""Of a loop's period. Rates that people mix up lie 10 % apart and more (50 and 60 Hz, 100 and 125 Hz, 18 and 20 ms);
+the nearest whole number of Hz is within it from 10 Hz on, and so is what timers add to a cycle of a few ms."""
 _OVERFLOW = "the observation is far from those that the policy was trained on"
 
 
@@ -89,6 +94,10 @@ class NumpyPolicy:
     """Numbers in an observation."""
     action_size: int
     """Numbers in an action."""
+    contract: dict[str, Any] | None
+    """What else its loop must keep: `timing`, the delays and histories that it was trained with, in steps and seconds;
+    `observation`, the names of an observation's numbers in order; `unknown_wrappers`, those around the environment
+    whose effect is not known. None in files of earlier versions."""
     description: dict[str, Any]
     """What else is known of it: the world, the run's identity and how many environment steps it was trained for."""
 
@@ -120,6 +129,8 @@ class NumpyPolicy:
         if isinstance(dt_s, bool) or not isinstance(dt_s, int | float) or not 0 < dt_s < math.inf:
             raise UnsafePolicyError(f"The policy's dt_s is {dt_s!r}: it must be a time in seconds, such as 0.016.")
         self.dt_s = float(dt_s)
+        self.contract = description.get("contract")
+        _refuse_wrong_contract(self.contract, self.observation_size)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> NumpyPolicy:
@@ -139,6 +150,22 @@ class NumpyPolicy:
         except Exception as error:  # zipfile, zlib and NumPy have a dozen of them for what is damaged
             raise ValueError(f"{path} is not an exported policy: {error}.") from error
         return cls(arrays, description)
+
+    def check_rate(self, period_s: float) -> None:
+        """Refuse a loop at another rate than the policy was trained at, before it sends anything.
+
+        Raises:
+            ValueError: if the period differs from dt_s by more than `RATE_TOLERANCE`.
+        """
+        if not (period_s > 0 and abs(period_s / self.dt_s - 1) <= RATE_TOLERANCE):
+            raise ValueError(
+                f"The loop's period is {1e3 * period_s:.4g} ms, and the policy was trained at {1e3 * self.dt_s:.4g} ms "
+                f"({1 / self.dt_s:.4g} Hz): run the loop at that rate, or train a policy at the loop's."
+            )
+
+    def rate_check(self, cycles: int = 20) -> RateCheck:
+        """A check of a running loop's first cycles, in which no action is sent."""
+        return RateCheck(self, cycles)
 
     def act(self, observation: Any, rng: np.random.Generator | None = None) -> NDArray[Any]:  # noqa: ANN401
         """What the environment is to be given: the policy's mean, or with a generator an action drawn from it.
@@ -193,6 +220,63 @@ class NumpyPolicy:
                 f"The policy's arrays do not fit {self.observation_size} observed numbers and actions of "
                 f"{self.action_size}: export it anew."
             )
+
+
+class RateCheck:
+    """Measures the first cycles of a loop, and refuses another rate than the policy's before the first action.
+
+    Their mean counts, so that jitter does no harm; one that is late by many cycles makes it another rate. Later cycles
+    are not measured: what to do when one is late is for the loop to decide.
+
+    Example:
+        >>> check = policy.rate_check()
+        >>> while True:
+        ...     observation = read_sensors()
+        ...     if check.passed():
+        ...         send(policy.act(observation))
+        ...     wait_for_the_next_cycle()
+    """
+
+    def __init__(self, policy: NumpyPolicy, cycles: int) -> None:
+        """Measure so many cycles."""
+        if cycles < 1:
+            raise ValueError(f"cycles is {cycles}: at least 1 is needed to measure a period.")
+        self._policy, self._cycles = policy, cycles
+        self._times_s: list[float] = []
+
+    def passed(self, now_s: float | None = None) -> bool:
+        """Whether actions may be sent; to be called once per cycle, with the loop's own time where it has one.
+
+        Raises:
+            ValueError: if the loop runs at another rate, or its time does not pass.
+        """
+        if len(self._times_s) > self._cycles:
+            return True
+        self._times_s.append(time.monotonic() if now_s is None else now_s)
+        if len(self._times_s) <= self._cycles:
+            return False
+        try:
+            self._policy.check_rate((self._times_s[-1] - self._times_s[0]) / self._cycles)
+        except ValueError:
+            self._times_s.clear()
+            raise
+        return True
+
+
+def _refuse_wrong_contract(contract: Any, observation_size: int) -> None:  # noqa: ANN401 - whatever a file holds
+    if contract is None:
+        return
+    try:
+        names = contract["observation"]
+        fits = len(names) == observation_size and all(isinstance(each, str) for each in names)
+        for each in contract["timing"]:
+            fits &= isinstance(each["kind"], str) and len(each["steps"]) == len(each["seconds"]) == 2
+            fits &= all(0 <= number < math.inf for number in (*each["steps"], *each["seconds"], each["step_s"]))
+        fits &= all(isinstance(each, str) for each in contract["unknown_wrappers"])
+    except (KeyError, TypeError):
+        fits = False
+    if not fits:
+        raise ValueError(f"The policy's contract does not fit {observation_size} observed numbers: export it anew.")
 
 
 def _refuse_not_finite(arrays: Mapping[str, NDArray[Any]]) -> None:

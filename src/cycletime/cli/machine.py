@@ -275,7 +275,7 @@ class Latency:
         name = "reacher" if self.task is None else self.task
         if name not in CLOSED_FORMS:
             raise InputError(f"{name!r} is not a task here: choose {either(CLOSED_FORMS)}, or give both sizes.")
-        return task_class(name).observation_size, task_class(name).action_size
+        return len(task_class(name).observation_limits), task_class(name).action_size
 
     def _agent(self, dt: Duration, action_size: int) -> PPOAgent | SACAgent | ActorCriticAgent:
         from cycletime.agents import ActorCriticAgent, agent_for

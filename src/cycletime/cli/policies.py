@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -240,6 +241,24 @@ class Plot:
 FORMATS = ("onnx", "numpy")
 
 
+def contract_as_text(contract: Mapping[str, Any] | None) -> str:
+    """What a policy's loop must keep beside its rate."""
+    if contract is None:
+        return "contract: the rate alone, since an earlier version trained it: its delays and histories are not known"
+    entries = [_timing_as_text(each) for each in contract["timing"]] or ["no delay, no history"]
+    entries.extend(f"whatever {each} does" for each in contract["unknown_wrappers"])
+    names = contract["observation"]
+    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+    return f"contract: {', '.join(entries)}\nobserved: {', '.join(names[:12])}{more}"
+
+
+def _timing_as_text(entry: Mapping[str, Any]) -> str:
+    seconds, steps = (list(dict.fromkeys(entry[name])) for name in ("seconds", "steps"))
+    counted = f"{' to '.join(map(str, steps))} step{'' if steps == [1] else 's'}"
+    spans = " to ".join(f"{1e3 * span_s:.6g} ms" for span_s in seconds)
+    return f"{entry['kind']} of {spans} ({counted} of {1e3 * entry['step_s']:.6g} ms)"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Export(SingleRunOptions):
     """Export a run's policy, as it was at the last checkpoint, to ONNX or to a folder that needs NumPy alone.
@@ -274,6 +293,7 @@ class Export(SingleRunOptions):
         network = policy.network
         print(f"{policy.world} at {policy.dt}, trained for {policy.env_steps:,} environment steps")
         print(f"observations of {network.observation_size} numbers, actions of {network.action_size}")
+        print(printable(contract_as_text(policy.contract)))
         for path in written:
             _print_written(path)
         print(

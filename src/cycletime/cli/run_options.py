@@ -114,8 +114,15 @@ def parse_settings(words: Iterable[str], algorithm: str, but_not: Collection[str
 
 
 def _setting(word: str, kinds: dict[str, str], algorithm: str) -> tuple[str, Any]:
+    from cycletime.libraries.synonyms import find_synonym
+
     name, separator, text = word.partition("=")
     if not separator or name not in kinds:
+        synonym = find_synonym(name, algorithm)
+        if separator and synonym and synonym.ours in CARRIED_VALUES:
+            raise InputError(f"--set {shorten(word)}: {name} is --{synonym.ours.replace('_', '-')} {text} here.")
+        if separator and synonym and synonym.ours in kinds:
+            raise InputError(f"--set {shorten(word)}: {name} is {synonym.ours} here: give --set {synonym.ours}={text}.")
         near = "." if name in kinds else did_you_mean(name, kinds)
         known = ", ".join(sorted(kinds))
         raise InputError(f"--set {shorten(word)}: give NAME=VALUE with a field of {algorithm}: {known}{near}")

@@ -100,12 +100,12 @@ class PlanStudy:
     """Do not try runs to estimate the time."""
 
     def run(self) -> int:
+        from cycletime.studies.executors import check_workers
         from cycletime.studies.plan import Plan
         from cycletime.studies.spec_file import read_study
         from cycletime.studies.study_folder import StudyFolder, format_states
 
-        if self.workers is not None and self.workers < 1:
-            raise InputError(f"--workers is {self.workers}: it must be at least 1.")
+        check_workers(self.workers)
         begun = StudyFolder.open(self.out) if self.out is not None and (self.out / "study.json").exists() else None
         study = read_study(self.file).resolved(begun.study if begun else None)
         plan = Plan.of(study)

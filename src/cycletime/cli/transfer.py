@@ -83,6 +83,11 @@ class TransferValues(TransferOptions):
         typed = {each.name: getattr(self, each.name, None) for each in fields(self.kind)}
         typed = {name: value for name, value in typed.items() if value is not None}
         before, notes = _before(self, typed)
+        if isinstance(before, PPO | A2C) and before.batch < (self.n_envs or 1):
+            raise InputError(
+                f"--batch is {before.batch}: {self.n_envs} environments collect at least {self.n_envs} samples in a "
+                f"batch, one step of each, so give at least that, or fewer --n-envs."
+            )
         carried = before.at(self.to_dt, select_rule(self.rule, self.own_rules), self.also)
         if self.to_num_envs is not None:
             if target is None:
@@ -113,10 +118,23 @@ def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperpar
     if tuned:
         raise InputError(f"--tuned is {options.tuned}: --from-library has values as well, so leave one out.")
     values = read_settings(kind, library, from_dt, options.n_envs, said)
+    if given and options.to_num_envs is None:  # with which a batch of one's own is a choice
+        _refuse_two_values(values, given)
     words_used = {name: value for name, value in values.to(library).items() if name not in said}
     return replace(values, **given), _notes_on_baseline(
         words_used, {}, f"the default of {library}"
     ) if not given else ()
+
+
+def _refuse_two_values(values: Hyperparameters, given: Mapping[str, Any]) -> None:
+    from cycletime.libraries.synonyms import our_fields
+
+    source = values.library_source
+    assert source is not None, "it was read from a library's words"
+    for name, ours in our_fields(source.library, values.algorithm).items():
+        if ours in given and name in source.values:
+            option = f"--{ours.replace('_', '-')}"
+            raise InputError(f"{option} is {given[ours]}, and {name}={source.values[name]} says it too: leave one out.")
 
 
 def _settings(words: list[str]) -> dict[str, Any]:

@@ -81,6 +81,12 @@ class SettingsReader:
 
     def refuse_slips(self) -> None:
         """Refuse names that are nearly a carried one and would be ignored: a typo, or gamma for ``loss.gamma``."""
+        for name in self.values:
+            if name.rpartition(".")[2] in _OF_DQN:
+                raise InputError(
+                    f"{self.library}'s {name} is {self.values[name]}, a setting of DQN, and no rule here carries the "
+                    "values of DQN: 'cycletime transfer' is for ppo, sac, a2c, tqc, td3 and ddpg."
+                )
         known = list(dict.fromkeys(self.known))
         for name in self.values:
             near = [each for each in known if name not in known and _is_slip(name, each)]
@@ -91,6 +97,7 @@ class SettingsReader:
                 )
 
 
+_OF_DQN = ("exploration_fraction", "exploration_initial_eps", "exploration_final_eps")
 _SECTIONS = ("", "agent", "algo", "algorithm", "config", "params", "params.config", "policy", "ppo", "runner", "sac")
 """What a name may begin with, in some file or version, and still mean the setting itself."""
 _LONG_NAME = 6

@@ -20,6 +20,10 @@ _FIELDS_BY_ENTRY = {
 """By what the tables of words call it, our field."""
 
 
+TRAINING_LENGTHS = ("total_timesteps", "n_timesteps", "num_timesteps", "timesteps", "total_steps", "max_steps")
+"""How long to train, in agent steps: what is env_steps here, and counts the environment's."""
+
+
 class Synonym(NamedTuple):
     """A word of a library."""
 
@@ -47,6 +51,8 @@ def find_synonym(word: str, algorithm: str) -> Synonym | None:
 def name_hint(name: str, algorithm: str, known: Collection[str]) -> str:
     """The end of a sentence about an unknown name of a value: what it is called here, or the nearest that is known."""
     theirs = find_synonym(name, algorithm)
+    if name in TRAINING_LENGTHS and "env_steps" in known:
+        return f"; {name} is env_steps here, which counts steps of the environment, dt / env_dt for each action."
     return f"; {name} is {theirs.ours} here." if theirs and theirs.ours in known else did_you_mean(name, known)
 
 

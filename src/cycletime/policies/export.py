@@ -49,6 +49,8 @@ def onnx_model(policy: SavedPolicy) -> Any:  # noqa: ANN401 - onnx.ModelProto, o
     opset = [onnx.helper.make_opsetid("", OPSET)]
     model = onnx.helper.make_model(made, producer_name="cycletime", opset_imports=opset, ir_version=IR_VERSION)
     about = {name: str(value) for name, value in policy.description().items()}
+    if policy.contract is not None:
+        about["contract"] = json.dumps(policy.contract)
     onnx.helper.set_model_props(model, about)
     onnx.helper.set_model_props(model, {**about, "sha256": sha256(model.SerializeToString()).hexdigest()})
     onnx.checker.check_model(model, full_check=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any, TypeAlias
 
 import gymnasium
@@ -104,7 +105,7 @@ def refuse_without_display() -> None:
 
 
 def render_frame(env: AnyEnv) -> Frame:
-    with drawing_errors(str(env)):
+    with drawing_errors(env.spec.id if env.spec else str(env)):
         picture: Any = env.render()
     if not isinstance(picture, np.ndarray) or picture.ndim != 3 or picture.shape[2] != 3:
         raise InputError(f"{env} draws no pictures: make it with render_mode='rgb_array'.")
@@ -120,11 +121,18 @@ def drawing_errors(name: str) -> Iterator[None]:
         raise
     except DependencyNotInstalled as error:
         raise InputError(f"{name} cannot be drawn: {_line(error)}; pip install 'cycletime[render]'.") from error
-    except Exception as error:  # whatever a graphics library throws
-        raise InputError(
-            f"{name} cannot be drawn ({_line(error)}): where there is no display MuJoCo needs EGL or OSMesa, so "
-            "install one and set MUJOCO_GL to egl or osmesa."
-        ) from error
+    except Exception as error:  # whatever a graphics library throws, or an environment of one's own
+        remedy = "its class must take render_mode='rgb_array', and its render() give a picture then"
+        if _is_from_mujoco(error):
+            remedy = "without a display MuJoCo needs EGL or OSMesa: install one and set MUJOCO_GL to egl or osmesa"
+        kind = f"{type(error).__name__}: " if str(error) else ""
+        raise InputError(f"{name} cannot be drawn ({kind}{_line(error)}): {remedy}.") from error
+
+
+def _is_from_mujoco(error: BaseException) -> bool:
+    """Whether a graphics library failed that MuJoCo draws with, and not what else an environment does."""
+    modules = [str(frame.f_globals.get("__name__")) for frame, _ in walk_tb(error.__traceback__)]
+    return any(name.split(".")[0] in ("mujoco", "OpenGL", "glfw") or "mujoco_rendering" in name for name in modules)
 
 
 def _line(error: Exception) -> str:

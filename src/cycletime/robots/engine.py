@@ -101,11 +101,14 @@ class RealTimeBatch(RunBatch):
 
     @cached_property
     def env_infos(self) -> tuple[EnvInfo]:  # type: ignore[override]
+        from cycletime.tasks.timing_contract import timing_contract
+
         info = EnvInfo(
             provenance=self.loop.robot.where,
             env_dt=self.loop.env_dt,
             cycle_steps=self.loop.cycle_steps,
             bounds=ActionBounds.of(self.env),
+            contract=timing_contract(self.env, self.loop.env_dt),
             remarks=lambda: (_NEVER_IDENTICAL,),
         )
         return (info,)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from math import isfinite
@@ -166,13 +165,14 @@ class Question:
         return {**data, **{name: getattr(self, name) for name in names}, **trainer}
 
 
-def first_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
-    for name, value in now.items():
-        with suppress(KeyError):
-            if before[name] == value:
-                continue
-        return f"{name} was {before.get(name)} and is now {value}"
-    return None
+_NAMES = {"world": "task", "present": "tuned_at", "others": "set"}
+"""What the command calls it, where that is another name."""
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """What differs between two questions, in words; empty where they are the same."""
+    names = [name for name, value in now.items() if name not in before or before[name] != value]
+    return " and ".join(f"{_NAMES.get(name, name)} {before.get(name)} instead of {now[name]}" for name in names)
 
 
 FORMAT = 1

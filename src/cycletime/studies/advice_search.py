@@ -30,7 +30,7 @@ from cycletime.studies.advice import (
     EndReason,
     NextLook,
     Question,
-    first_difference,
+    differences,
     read_advice,
     write_advice,
 )
@@ -384,8 +384,10 @@ def _resumed_question(question: Question, before: Mapping[str, Any], env_steps: 
     """The question with the folder's length of runs; refused if it is another."""
     kept = before["question"]
     question = replace(question, env_steps=kept["env_steps"] if env_steps is None else env_steps)
-    if other := first_difference(kept, question.as_json()):
-        raise InputError(f"{path} holds the answer to another question ({other}): give another folder.")
+    if other := differences(kept, question.as_json()):
+        raise InputError(
+            f"{path} holds the answer to another question, with {other}: give another folder, or that question again."
+        )
     return question
 
 

@@ -184,6 +184,17 @@ class ExecutorOptions:
         return {name: value for name, value in values.items() if value is not None and value != ()}
 
 
+MOST_WORKERS = 10_000
+"""Each is a process; a number beyond is a slip of the keyboard."""
+
+
+def check_workers(workers: int | None) -> None:
+    if workers is not None and workers < 1:
+        raise InputError(f"workers is {workers}: it must be at least 1.")
+    if workers is not None and workers > MOST_WORKERS:
+        raise InputError(f"workers is {workers}: it must be at most {MOST_WORKERS:,}.")
+
+
 def make_executor(name: str, options: ExecutorOptions, device: str = "cpu") -> Executor:
     if name not in ("local", *_OPTIONS_OF_ONE):
         raise InputError(f"{name!r} is not an executor: give local, ray or slurm.")
@@ -193,8 +204,7 @@ def make_executor(name: str, options: ExecutorOptions, device: str = "cpu") -> E
             if each in given and other != name:
                 label = "sbatch" if each == "options" else each
                 raise InputError(f"{label} is {given[each]!r}: that is for the executor {other}, and this is {name}.")
-    if workers is not None and workers < 1:
-        raise InputError(f"workers is {workers}: it must be at least 1.")
+    check_workers(workers)
     if name == "slurm":
         return _make_slurm(given, options.options)
     if name == "ray":

@@ -11,14 +11,14 @@ from typing import Any
 
 from cycletime.bounded import read_bounded_text
 from cycletime.duration import Duration, typed_duration
-from cycletime.errors import InputError, did_you_mean, quote, unknown_name_error
-from cycletime.libraries.synonyms import name_hint
+from cycletime.errors import InputError, quote, unknown_name_error
+from cycletime.libraries.synonyms import find_synonym, name_hint
 from cycletime.rules import ALGORITHMS, recommend, recommend_for
 from cycletime.rules.rule import own_rules_as_table, parse_own_rules
 from cycletime.studies.spec import HANG_TIMEOUT, MAX_RUNS, Grid, Point, StudySpec, Tuned, TunedSource
 from cycletime.training.engine import AUTO
 from cycletime.training.external import BUILT_IN, TrainerSpec, read_trainer, tuned_hyperparameters
-from cycletime.training.make_specs import algorithms_with_rules, known_algorithms, tunable_names
+from cycletime.training.make_specs import TUNABLE, algorithms_with_rules, known_algorithms, tunable_names
 from cycletime.training.spec import AGENTS
 from cycletime.training.toml_files import MOST_BYTES, TunedFile, check_plain, read_toml, read_tuned
 from cycletime.training.worlds import ClosedFormWorld, ForeignEnv, GymnasiumEnv, World
@@ -238,7 +238,10 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
     check_plain(table)
     for key in table:
         if key not in _KNOWN_KEYS:
-            near = did_you_mean(key, _KNOWN_KEYS)
+            theirs, near = find_synonym(key, "ppo"), name_hint(key, "ppo", _KNOWN_KEYS)
+            if theirs:
+                place = "tuned" if theirs.ours in TUNABLE["ppo"] else "set"
+                near = f"; {key} is {theirs.ours} here, in the table {place}."
             raise InputError(f"{key!r} is nothing that a study has: it has {', '.join(sorted(_KNOWN_KEYS))}{near}")
     table = _with_zoo_entry(table, folder)
     algorithms = tuple(_as_list(table, "algorithm"))

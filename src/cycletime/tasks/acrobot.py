@@ -53,9 +53,10 @@ class Acrobot(ClosedFormTask):
     # The line is 24 J above the start, and a torque of 1 Nm at 9 pi rad/s at most brings them in 0.86 s.
     shortest_episode: ClassVar = Duration("800ms")
     can_terminate: ClassVar = True
-    observation_size: ClassVar = 6
     action_size: ClassVar = 1
-    observation_limits: ClassVar = (1.0, 1.0, 1.0, 1.0, FASTEST_1, FASTEST_2)
+    observation_limits: ClassVar = MappingProxyType(
+        {"cos_th1": 1.0, "sin_th1": 1.0, "cos_th2": 1.0, "sin_th2": 1.0, "w1": FASTEST_1, "w2": FASTEST_2}
+    )
     state_limits: ClassVar = MappingProxyType({"th1": pi, "th2": pi, "w1": FASTEST_1, "w2": FASTEST_2})
 
     def reset(self, key: jax.Array) -> State:

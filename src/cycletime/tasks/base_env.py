@@ -28,7 +28,7 @@ def action_space(task: ClosedFormTask) -> Any:  # noqa: ANN401 - Gymnasium's Box
 
 
 def observation_space(task: ClosedFormTask) -> Any:  # noqa: ANN401 - as above
-    limits = np.array(task.observation_limits, np.float32)
+    limits = np.array(list(task.observation_limits.values()), np.float32)
     return gymnasium.spaces.Box(-limits, limits, dtype=np.float32)
 
 
@@ -54,6 +54,10 @@ class TaskEnv(gymnasium.Env[Observation, Action], ABC):
         self._window = Window(self.task.title) if render_mode == "human" else None
         self._env_steps: int | None = None
         self._return = 0.0
+
+    @property
+    def observation_names(self) -> list[str]:
+        return list(self.task.observation_limits)
 
     @property
     @abstractmethod

@@ -67,10 +67,9 @@ class CartPole(ClosedFormTask):
     time_limit: ClassVar = Duration("10s")
     shortest_episode: ClassVar = time_limit
     can_terminate: ClassVar = False
-    observation_size: ClassVar = 5
     action_size: ClassVar = 1
     # The rail's ends give way to a cart of 20 m/s by 0.6 m. Pushing along brings the pole to 80 rad/s in an episode.
-    observation_limits: ClassVar = (3.0, 1.0, 1.0, 100.0, 500.0)
+    observation_limits: ClassVar = MappingProxyType({"x": 3.0, "cos_th": 1.0, "sin_th": 1.0, "v": 100.0, "w": 500.0})
     state_limits: ClassVar = MappingProxyType({"x": RAIL_END, "th": inf, "v": 20.0, "w": 20.0})
 
     def reset(self, key: jax.Array) -> State:

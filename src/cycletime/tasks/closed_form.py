@@ -65,12 +65,10 @@ class ClosedFormTask(ABC):
     """No episode ends sooner, whatever is done."""
     can_terminate: ClassVar[bool]
     """Whether episodes can end before the time limit."""
-    observation_size: ClassVar[int]
-    """Numbers in an observation."""
     action_size: ClassVar[int]
     """Numbers in an action, each meant to lie in [-1, 1]; others are accepted, as in the originals."""
-    observation_limits: ClassVar[tuple[float, ...]]
-    """Sizes that the observed values do not exceed, generous where the physics set none."""
+    observation_limits: ClassVar[Mapping[str, float]]
+    """The observed numbers, in order, and sizes that they do not exceed, generous where the physics set none."""
     state_limits: ClassVar[Mapping[str, float]]
     """The numbers that `start` takes, in order, and the largest size that each may have."""
 
@@ -103,6 +101,11 @@ class ClosedFormTask(ABC):
         for span in (self.time_limit, self.shortest_episode):
             if (span / self.env_dt).denominator != 1:
                 raise InputError(f"env_dt is {self.env_dt}: {span} of the {self.title} must be a whole multiple of it.")
+
+    @property
+    def observation_size(self) -> int:
+        """Numbers in an observation."""
+        return len(self.observation_limits)
 
     @cached_property
     def limit_steps(self) -> int:

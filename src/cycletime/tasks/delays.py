@@ -20,7 +20,7 @@ from contextlib import suppress
 from copy import deepcopy
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
@@ -33,6 +33,7 @@ from cycletime.errors import InputError
 from cycletime.tasks.cycle_time import CycleTime, refuse_hidden_resets
 from cycletime.tasks.env_errors import EnvErrorWrapper
 from cycletime.tasks.time_step import duration_text, step_duration, whole_steps, wrapper_layers
+from cycletime.tasks.timing_contract import Timing, TimingKind, observation_names, past_names, space_names, timing
 
 DelayLike: TypeAlias = "DurationLike | tuple[DurationLike, DurationLike] | list[DurationLike]"
 """A span that may be zero, or the two ends of a range from which whole steps are drawn uniformly, ends included."""
@@ -134,6 +135,8 @@ class _Delay(_TwoPartWrapper):
     Delays are drawn in steps, with random numbers of their own that follow from the seed of a reset.
     """
 
+    _kind: ClassVar[TimingKind]
+
     def __init__(
         self,
         env: gym.Env[Any, Any],
@@ -158,6 +161,13 @@ class _Delay(_TwoPartWrapper):
     @property
     def dt(self) -> float:
         return float(self._step)
+
+    def contract_timing(self, step: Duration) -> list[Timing]:
+        """For the contract of a policy that was trained with it."""
+        drawn = (
+            {} if self._low == self._high else {"drawn": "once per episode" if self._once_per_episode else "each step"}
+        )
+        return [timing(self._kind, (self._low, self._high), self._step, **drawn)]
 
     def _begin_episode(self, seed: int | None, arrived: Any) -> None:  # noqa: ANN401
         if seed is not None:
@@ -193,6 +203,8 @@ class ActionDelay(_Delay):
 
     Until the first one arrives, ``initial_action`` is applied.
     """
+
+    _kind = "action delay"
 
     def __init__(
         self,
@@ -234,6 +246,8 @@ class ObservationDelay(_Delay):
 
     The observation of a reset is given at once, and again until the next one arrives.
     """
+
+    _kind = "observation delay"
 
     def __init__(
         self,
@@ -374,6 +388,16 @@ class RealTime(_TwoPartWrapper):
         self._under_way = self._initial
         self._actions.extend([self._flat(self._initial)] * self._history_steps)
         return self._augment(observation), info
+
+    @property
+    def observation_names(self) -> list[str]:
+        actions = space_names(self.env.action_space, "action")
+        return [*observation_names(self.env), *past_names(actions, self._history_steps)]
+
+    def contract_timing(self, step: Duration) -> list[Timing]:
+        """For the contract of a policy that was trained with it."""
+        history = self._history_steps
+        return [timing("action delay", (1, 1), step), timing("action history", (history, history), step)]
 
     def _sent(self, action: Any) -> Any:  # noqa: ANN401
         """The previous action; this one is set on its way."""

@@ -69,10 +69,12 @@ class DoublePendulum(ClosedFormTask):
     time_limit: ClassVar = Duration("16s")
     shortest_episode: ClassVar = Duration("100ms")
     can_terminate: ClassVar = True
-    observation_size: ClassVar = 9
     action_size: ClassVar = 1
     # Bullet holds speeds below 100. At the rail's ends it gives way to a fast cart, by far less than 10 m.
-    observation_limits: ClassVar = (10.0, 100.0, 11.0, 1.0, 1.0, 100.0, 1.0, 1.0, 100.0)
+    observation_limits: ClassVar = MappingProxyType(
+        {"x": 10.0, "v": 100.0, "upper_pole_x": 11.0, "cos_th": 1.0, "sin_th": 1.0, "w": 100.0}
+        | {"cos_ga": 1.0, "sin_ga": 1.0, "u": 100.0}
+    )
     state_limits: ClassVar = MappingProxyType({"x": 1.5, "th": inf, "ga": inf, "v": 100.0, "w": 100.0, "u": 100.0})
 
     def reset(self, key: jax.Array) -> DoublePendulumState:

@@ -45,9 +45,8 @@ class Pendulum(ClosedFormTask):
     time_limit: ClassVar = Duration("10s")
     shortest_episode: ClassVar = time_limit
     can_terminate: ClassVar = False
-    observation_size: ClassVar = 3
     action_size: ClassVar = 1
-    observation_limits: ClassVar = (1.0, 1.0, FASTEST)
+    observation_limits: ClassVar = MappingProxyType({"cos_th": 1.0, "sin_th": 1.0, "w": FASTEST})
     state_limits: ClassVar = MappingProxyType({"th": inf, "w": FASTEST})
 
     def reset(self, key: jax.Array) -> State:

@@ -67,11 +67,13 @@ class Reacher(ClosedFormTask):
     time_limit: ClassVar = Duration("2.4s")
     shortest_episode: ClassVar = time_limit
     can_terminate: ClassVar = False
-    observation_size: ClassVar = 9
     action_size: ClassVar = 2
     # Bullet holds speeds below 100 rad/s, so that the elbow passes its limit by no more than 0.2 rad. A target beyond
     # its own limit it would push inwards during the episode.
-    observation_limits: ClassVar = (TARGET_RANGE, TARGET_RANGE, 0.5, 0.5, 1.0, 1.0, 10.0, 1.1, 10.0)
+    observation_limits: ClassVar = MappingProxyType(
+        {"target_x": TARGET_RANGE, "target_y": TARGET_RANGE, "tip_x_from_target": 0.5, "tip_y_from_target": 0.5}
+        | {"cos_q1": 1.0, "sin_q1": 1.0, "w1 / 10": 10.0, "q2 / 3": 1.1, "w2 / 10": 10.0}
+    )
     state_limits: ClassVar = MappingProxyType(
         {"q1": inf, "q2": 3.2, "w1": 100.0, "w2": 100.0, "tx": TARGET_RANGE, "ty": TARGET_RANGE}
     )

@@ -81,7 +81,6 @@ class URReacher(ClosedFormTask):
     time_limit: ClassVar = ur5.TIME_LIMIT
     shortest_episode: ClassVar = ur5.TIME_LIMIT
     can_terminate: ClassVar = False
-    observation_size: ClassVar = 8
     action_size: ClassVar = 2
     observation_limits: ClassVar = ur5.OBSERVATION_LIMITS
     state_limits: ClassVar = MappingProxyType(

@@ -71,6 +71,8 @@ class EnvInfo:
     the compiler of its kernel (`NVRTC`) decides the run's bits."""
     log_interval: int = 1
     """From one update whose metrics are reported to the next."""
+    contract: Mapping[str, Any] | None = None
+    """What a loop must keep for the policy, as `timing_contract` has it; None where there is no policy."""
     fingerprint: Callable[[], str] = str
     """What the world does when it is tried out, so that a changed one is noticed; empty for closed forms."""
     remarks: Callable[[], tuple[str, ...]] = tuple
@@ -87,6 +89,7 @@ def closed_form_info(spec: RunSpec, card: Mapping[str, str] | None = None, log_i
         cycle_steps=cycle_steps(spec.dt, world.env_dt),
         longest_episode_steps=world.task.limit_steps,
         bounds=ActionBounds.raw(world.task.action_size),
+        contract={"timing": [], "observation": list(world.task.observation_limits), "unknown_wrappers": []},
         card=card or {},
         log_interval=log_interval,
     )

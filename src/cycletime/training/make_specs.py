@@ -12,6 +12,7 @@ from cycletime.agents import ActorCriticAgent, Agent, agent_for
 from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, unknown_name_error
+from cycletime.libraries.synonyms import name_hint
 from cycletime.rules import Rule
 from cycletime.rules.hyperparameters import Hyperparameters, part_names
 from cycletime.rules.rule import Recommendation, own_rules_as_table
@@ -96,7 +97,8 @@ def transfer_agent(
         raise unknown_name_error(algorithm, "an algorithm", known_algorithms(trainer))
     for name, value in values.items():
         if name not in (known := tunable_names(algorithm, trainer)):
-            raise InputError(f"{name} is {value}: {algorithm} has no such value, but {', '.join(known)}.")
+            near = name_hint(name, algorithm, known)
+            raise InputError(f"{name} is {value}: {algorithm} has no such value, but {', '.join(known)}{near}")
     if (rule is not None or also) and tuned_at is None:
         what = f"The rule is {_rule_name(rule)!r}" if rule is not None else f"{', '.join(also)} is to be carried"
         raise InputError(f"{what}: it needs tuned_at=..., the cycle time that the values are from.")
@@ -182,28 +184,7 @@ def make_specs(
     robot: RobotKind | None = None,
     learner: LearnerName = "inline",
 ) -> list[RunSpec]:
-    """The specs of runs, one for each seed.
-
-    Args:
-        task: A task in closed form, such as reacher or pendulum; or
-        env: a Gymnasium environment, such as Hopper-v5,
-        env_dt: with a time step that it is retimed to, or that it does not publish. The paper's tasks have their own.
-        algorithm: ppo, sac or actor-critic.
-        dt: The action-cycle time.
-        env_steps: How long to train, in environment steps.
-        seeds: How many, from 0 on; or the seeds themselves.
-        values: Values that rules carry: batch, minibatch, discount, trace_decay.
-        tuned_at: The cycle time that they were tuned at, if not `dt`; or
-        tuned: a file of `cycletime tune` that has them.
-        rule: How they are carried, by default as recommended for such values; or a rule of one's own.
-        also: What else is carried.
-        others: Other fields of the agent.
-        exploration: Noise that is coherent in time; None is white noise.
-        device: cpu or gpu.
-        engine: What computes: an engine's name, or auto for the fastest that takes the run on the device.
-        robot: What the environment is on, where it is a robot's: real, simulated or lockstep.
-        learner: Who learns while a robot moves: inline, within the cycle, or in the background.
-    """
+    """The specs of runs, one for each seed; arguments are as in `cycletime.train`."""
     count = seeds if isinstance(seeds, int) else len(seeds)
     if not 1 <= count <= MOST_SEEDS:  # before there is a list of them
         raise InputError(f"seeds is {count}: there must be from 1 to {MOST_SEEDS}.")

@@ -40,10 +40,19 @@ class SavedPolicy:
     world: str
     identity: str
     env_steps: int
+    contract: Mapping[str, Any] | None = None
+    """Delays, histories and the order of observations in training; None where an earlier version trained it."""
 
     @classmethod
-    def of(cls, network: PolicyNetwork, bounds: ActionBounds, spec: RunSpec, env_steps: int) -> SavedPolicy:
-        return cls(network, bounds, spec.dt, spec.world.name, spec.identity, env_steps)
+    def of(
+        cls,
+        network: PolicyNetwork,
+        bounds: ActionBounds,
+        spec: RunSpec,
+        env_steps: int,
+        contract: Mapping[str, Any] | None = None,
+    ) -> SavedPolicy:
+        return cls(network, bounds, spec.dt, spec.world.name, spec.identity, env_steps, contract)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], description: Mapping[str, Any]) -> SavedPolicy:
@@ -65,6 +74,7 @@ class SavedPolicy:
             world=description["world"],
             identity=description["identity"],
             env_steps=description["env_steps"],
+            contract=description.get("contract"),
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -90,6 +100,7 @@ class SavedPolicy:
             "world": self.world,
             "identity": self.identity,
             "env_steps": int(self.env_steps),
+            **({} if self.contract is None else {"contract": dict(self.contract)}),
         }
 
     def refuse_other_sizes(self, observation_size: int, action_size: int, world: object) -> None:

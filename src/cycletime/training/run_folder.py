@@ -97,7 +97,7 @@ class RunFolder:
     def open(cls, path: Path | str) -> RunFolder:
         path = Path(path)
         if not (path / "spec.json").exists():
-            raise InputError(f"{str(path)!r} is not a run: there is no spec.json in it.")
+            raise InputError(_not_a_run(path))
         return cls(path, *_read_spec(path / "spec.json"))
 
     @property
@@ -222,6 +222,18 @@ class RunFolder:
         sweep(self.path)
         if self.is_finished:
             self.checkpoints.remove()
+
+
+def _not_a_run(path: Path) -> str:
+    if not path.exists():
+        return f"There is no folder {str(path)!r}: give a run's, which 'cycletime train' prints."
+    if not path.is_dir():
+        return f"{str(path)!r} is a file: give the run's folder."
+    if runs := sorted(each.parent for each in path.glob("*/spec.json")):
+        several = f"{len(runs)} runs are in it" if len(runs) > 1 else "a run is in it"
+        return f"{str(path)!r} is not a run, but {several}: give {'one of them, such as ' * (len(runs) > 1)}{runs[0]}."
+    hint = "; it is a study, whose runs 'cycletime study status --runs' names" if (path / "study.json").exists() else ""
+    return f"{str(path)!r} is not a run: there is no spec.json in it{hint}."
 
 
 def checkpoints_of(run: Path) -> Checkpoints:

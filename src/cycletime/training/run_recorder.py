@@ -205,4 +205,4 @@ class RunRecorder:
 
     def policy(self, chunk: Chunk) -> SavedPolicy:
         network = self.spec.own_agent.policy(chunk.agent_state())
-        return SavedPolicy.of(network, self.env_info.bounds, self.spec, chunk.env_steps)
+        return SavedPolicy.of(network, self.env_info.bounds, self.spec, chunk.env_steps, self.env_info.contract)

@@ -78,6 +78,8 @@ class SteppedBatch(RunBatch):
 
     @cached_property
     def env_infos(self) -> tuple[EnvInfo]:  # type: ignore[override]
+        from cycletime.tasks.timing_contract import timing_contract
+
         provenance, simulators = simulator_of(self.env)
         env_dt = Duration(self.env.get_wrapper_attr("env_dt"))
         info = EnvInfo(
@@ -86,6 +88,7 @@ class SteppedBatch(RunBatch):
             cycle_steps=cycle_steps(self.spec.dt, env_dt),
             longest_episode_steps=self.env.spec.max_episode_steps if self.env.spec else None,
             bounds=ActionBounds.of(self.env),
+            contract=timing_contract(self.env, env_dt),
             simulators=simulators,
             fingerprint=lambda: self._fingerprint,
             remarks=lambda: self._remarks,

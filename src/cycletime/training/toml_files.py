@@ -176,6 +176,11 @@ class TunedFile:
         if self.algorithms and algorithm not in self.tuned:
             raise InputError(f"{self.path} has values of {', '.join(self.algorithms)}, and none of {algorithm}.")
         values = dict(_table(self.path, _TUNED, self.tuned, algorithm))
+        if ranges := [name for name, value in values.items() if isinstance(value, list | dict)]:
+            raise InputError(
+                f"{self.path} has {quote(values[ranges[0]])} as {ranges[0]}, as what 'cycletime tune' reads: give the "
+                "file that it writes, by --write tuned.toml."
+            )
         others, origin = dict(_table(self.path, _SET, self.others, algorithm)), dict(self.origin(algorithm))
         if _SEAL in origin and origin.pop(_SEAL) != _seal(values, others, origin):
             raise InputError(

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from cycletime.agents.exploration import Exploration
+from cycletime.duration import DurationLike
 from cycletime.errors import RunError
-from cycletime.training.engine import Chunk, RunBatch, engine_for, make_batch
+from cycletime.rules import Rule
+from cycletime.training.engine import AUTO, Chunk, RunBatch, engine_for, make_batch
 from cycletime.training.finished_run import FinishedRun
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.machine import use_device
@@ -25,6 +28,8 @@ from cycletime.training.observers import Status, TrainingObserver
 from cycletime.training.process import allow_open_files
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.run_recorder import SAVE_ALL, RunRecorder, SaveOptions, TrainingJob
+from cycletime.training.spec import LearnerName
+from cycletime.training.worlds import RobotKind
 
 CHECKPOINT_S = 30.0
 """How long runs go on between two checkpoints."""
@@ -93,22 +98,56 @@ class FolderSink(ResultSink):
 
 def train(
     *,
+    task: str | None = None,
+    env: str | None = None,
+    env_dt: DurationLike | None = None,
+    algorithm: str = "ppo",
+    dt: DurationLike,
+    env_steps: int,
+    seeds: int | Sequence[int] = 1,
+    values: Mapping[str, Any] | None = None,
+    tuned_at: DurationLike | None = None,
+    tuned: Path | str | None = None,
+    rule: str | Rule | None = None,
+    also: Collection[str] = (),
+    others: Mapping[str, Any] | None = None,
+    exploration: Exploration | None = None,
+    device: str = "cpu",
+    engine: str = AUTO,
+    robot: RobotKind | None = None,
+    learner: LearnerName = "inline",
     out: Path | str = "runs",
     progress: bool = True,
     stop: Callable[[], bool] = lambda: False,
     checkpoint_s: float = CHECKPOINT_S,
-    **asked: Any,  # noqa: ANN401 - as `make_specs` has them
 ) -> tuple[RunFolder, ...]:
     """Train an agent on a task or an environment at a cycle time, with one seed or several.
 
     What was trained before is not trained again, and what was stopped or killed goes on where it was.
 
     Args:
+        task: A task in closed form, such as reacher or pendulum; or
+        env: a Gymnasium environment, such as Hopper-v5,
+        env_dt: with a time step that it is retimed to, or that it does not publish. The paper's tasks have their own.
+        algorithm: ppo, sac or actor-critic.
+        dt: The action-cycle time.
+        env_steps: How long to train, in environment steps.
+        seeds: How many, from 0 on; or the seeds themselves.
+        values: Values that rules carry: batch, minibatch, discount, trace_decay.
+        tuned_at: The cycle time that they were tuned at, if not `dt`; or
+        tuned: a file of `cycletime tune` that has them.
+        rule: How they are carried, by default as recommended for such values; or a rule of one's own.
+        also: What else is carried.
+        others: Other fields of the agent, such as hidden or learning_rate.
+        exploration: Noise that is coherent in time; None is white noise.
+        device: cpu or gpu.
+        engine: What computes: an engine's name, or auto for the fastest that takes the run on the device.
+        robot: What the environment is on, where it is a robot's: real, simulated or lockstep.
+        learner: Who learns while a robot moves: inline, within the cycle, or in the background.
         out: Where runs are kept, each in a folder of its own.
         progress: Whether to show how it goes, on standard error or in the notebook.
         stop: Asked about once a second; where it says yes, runs are saved and left for later.
         checkpoint_s: The seconds between two checkpoints, at least.
-        asked: What to train, as in `cycletime.training.make_specs.make_specs`: task or env, algorithm, dt, seeds...
 
     Returns:
         The runs, one for each seed. `result()` tells the performance, `finished()` has the learning curve.
@@ -124,7 +163,26 @@ def train(
     """
     from cycletime.training.make_specs import make_specs  # workers of a study have their specs
 
-    specs = make_specs(**asked)
+    specs = make_specs(
+        task=task,
+        env=env,
+        env_dt=env_dt,
+        algorithm=algorithm,
+        dt=dt,
+        env_steps=env_steps,
+        seeds=seeds,
+        values=values,
+        tuned_at=tuned_at,
+        tuned=tuned,
+        rule=rule,
+        also=also,
+        others=others,
+        exploration=exploration,
+        device=device,
+        engine=engine,
+        robot=robot,
+        learner=learner,
+    )
     use_device(engine_for(specs[0]).jax_device(specs[0]))
     folders = [RunFolder.create(Path(out), spec) for spec in specs]
     observers: ObserverFactory = (lambda bar: [bar]) if progress else (lambda bar: [])

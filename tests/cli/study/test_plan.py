@@ -129,5 +129,5 @@ def test_of_a_gpu_that_is_not_here_it_says_what_an_h200_would_take(
 
 
 def test_a_plan_for_no_workers_is_refused(file: Path) -> None:
-    with pytest.raises(InputError, match=r"^--workers is 0: it must be at least 1"):
+    with pytest.raises(InputError, match=r"^workers is 0: it must be at least 1"):
         PlanStudy(file=file, workers=0).run()

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.robots.ur.types import ArmState, SpeedJ, StopJ
+from cycletime.tasks.timing_contract import timing_contract
 from cycletime.ur5 import Q_REF
 from tests.robots.ur.reachers import an_arm, make, sent
 from tests.robots.ur.virtual import VirtualArm, VirtualClock
@@ -173,6 +175,10 @@ def test_actions_are_observed_as_far_back_as_asked_for(history: str | None, dt: 
         last, *_ = env.step(np.full(2, action))
     np.testing.assert_allclose(last[6:], np.repeat(seen, 2), atol=1e-7)
     assert env.observation_space.contains(last)
+    contract = timing_contract(env, Duration("10ms"))
+    assert contract["observation"][-2:] == ["action_shoulder 1 step ago", "action_elbow 1 step ago"]
+    ((_, steps, step_s, _),) = (each.values() for each in contract["timing"])
+    assert (steps, step_s) == ([count, count], 0.01)
 
 
 def test_a_history_is_a_whole_number_of_steps() -> None:

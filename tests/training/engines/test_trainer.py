@@ -83,6 +83,7 @@ def test_a_finished_run_has_its_files_and_no_others(tmp_path: Path, walk: RunSpe
     assert sorted(path.name for path in folder.path.iterdir()) == names
     assert folder.result()["resumed"] == "never"
     assert find_fault(folder.finished()) is None
+    assert (folder.policy().contract or {})["observation"] == ["observation[0]", "observation[1]"]
 
 
 def test_a_finished_run_is_left_alone(
@@ -117,6 +118,7 @@ def test_a_run_can_be_looked_at_while_it_goes_on(tmp_path: Path, specs: list[Run
     lines = [json.loads(line) for line in folder.metrics_file.read_text().splitlines()]
     assert [line["env_steps"] for line in lines] == [100, 200, 300]
     assert folder.policy().env_steps == 300
+    assert folder.policy().contract == Scripted(specs[:1]).env_infos[0].contract is not None
     assert folder.checkpoints.newest(folder.spec.identity)[0] is not None
     assert not folder.is_finished
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, cast
 
 import gymnasium
@@ -63,7 +64,7 @@ class Aim(ClosedFormTask):
     time_limit: ClassVar = Duration("10ms")
     shortest_episode: ClassVar = time_limit
     can_terminate: ClassVar = False
-    observation_size: ClassVar = 1
+    observation_limits: ClassVar = MappingProxyType({"place": 1.0})
     action_size: ClassVar = 1
 
     def reset(self, key: jax.Array) -> ToyState:

@@ -106,8 +106,10 @@ def test_those_who_create_one_run_at_the_same_time_all_get_it(tmp_path: Path) ->
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    for path in (tmp_path, tmp_path / "missing", tmp_path / "file"):
-        assert refusal(path) == f"{str(path)!r} is not a run: there is no spec.json in it."
+    assert refusal(tmp_path) == f"{str(tmp_path)!r} is not a run: there is no spec.json in it."
+    missing, file = str(tmp_path / "missing"), str(tmp_path / "file")
+    assert refusal(Path(missing)) == f"There is no folder {missing!r}: give a run's, which 'cycletime train' prints."
+    assert refusal(Path(file)) == f"{file!r} is a file: give the run's folder."
 
 
 def changed(tree: dict[str, Any], *, at: tuple[str, ...], to: Any) -> dict[str, Any]:  # noqa: ANN401

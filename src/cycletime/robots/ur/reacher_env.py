@@ -41,6 +41,7 @@ from cycletime.robots.ur.types import (
 from cycletime.tasks.cycle_time import CycleTime
 from cycletime.tasks.env_errors import Action, read_action
 from cycletime.tasks.time_step import whole_steps
+from cycletime.tasks.timing_contract import Timing, past_names, timing
 from cycletime.ur5 import MOVED_JOINTS, Q_REF, TARGET_AXES, Excursion, draw_target, update_excursion
 
 Observation: TypeAlias = NDArray[np.float32]
@@ -118,7 +119,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
             history_s = Duration(action_history).exact_s
             self._history_steps = whole_steps("action history", history_s, self._env_dt, least=1)
         self._actions: deque[tuple[float, ...]] = deque(maxlen=self._history_steps)
-        limits = np.array(ur5.OBSERVATION_LIMITS + (1.0, 1.0) * (self._history_steps - 1), np.float32)
+        limits = np.array([*ur5.OBSERVATION_LIMITS.values(), *[1.0] * 2 * (self._history_steps - 1)], np.float32)
         self.observation_space = gymnasium.spaces.Box(-limits, limits, dtype=np.float32)
         self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32)
         self._env_steps: int | None = None
@@ -138,6 +139,14 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
     @property
     def dt(self) -> float:
         return float(self._env_dt)
+
+    @property
+    def observation_names(self) -> list[str]:
+        measured = list(ur5.OBSERVATION_LIMITS)[:-2]
+        return [*measured, *past_names(["action_shoulder", "action_elbow"], self._history_steps)]
+
+    def contract_timing(self, step: Duration) -> list[Timing]:
+        return [timing("action history", (self._history_steps, self._history_steps), step)]
 
     @property
     def clock(self) -> MonotonicClock:
