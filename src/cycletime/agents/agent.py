@@ -207,9 +207,9 @@ def choose_action(
     return jax.numpy.where(agent_steps < agent.random_steps, anything, action)
 
 
-def periods_before_learning(agent: Agent) -> int:
+def periods_before_learning(agent: Agent, num_envs: int = 1) -> int:
     """The periods at a run's start after which there is too little in the buffer to learn from."""
-    return max(0, ceil(agent.learns_from / agent.period) - 1)
+    return max(0, ceil(agent.learns_from / max(agent.period, num_envs)) - 1)
 
 
 def rate(default: float) -> Any:  # noqa: ANN401 - a dataclass field passes for its value

@@ -67,3 +67,19 @@ def _update_rhythm(updates_per_step: float | None) -> dict[str, int]:
         return {}
     rhythm = update_rhythm(updates_per_step)
     return {"gradient_steps": rhythm.numerator, "learning_period": rhythm.denominator}
+
+
+def whole_rows(carried: rules.PPO | rules.SAC, num_envs: int) -> tuple[dict[str, int], list[str]]:
+    """The nearest batch to one that a rule made which so many environments divide, and a note; nothing where they do.
+
+    Example:
+        >>> whole_rows(rules.PPO(dt="16ms", batch=2048).at("24ms"), 64)
+        ({'batch': 1344, 'minibatch': 33}, ['batch 1365 became 1344, which 64 environments divide.'])
+    """
+    if not isinstance(carried, rules.PPO) or carried.origin is None or carried.batch % num_envs == 0:
+        return {}, []
+    if carried.batch == carried.origin.before.batch:  # type: ignore[attr-defined]
+        return {}, []
+    batch = max(1, round(carried.batch / num_envs)) * num_envs
+    note = f"batch {carried.batch} became {batch}, which {num_envs} environments divide."
+    return {"batch": batch, "minibatch": min(carried.minibatch, batch)}, [note]

@@ -18,6 +18,7 @@ from cycletime.cli.options import (
     NO_NAMES,
     Count,
     NameListOption,
+    NumEnvs,
     OwnRulesFile,
     Rate,
     RuleOption,
@@ -156,6 +157,8 @@ class TaskOptions:
     env_dt: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(default: its own)")] = None
     """The time step: tasks other than the paper's simulate with it, MuJoCo's environments are retimed to it, and for
     others it says what they do not publish."""
+    num_envs: NumEnvs = None
+    """Environments of each run, side by side; --batch and --env-steps are of all of them together."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -158,8 +158,8 @@ class CompiledEngine(Engine):
         """All but seeds and rates."""
         data = spec.as_json()
         agent = {name: value for name, value in data["agent"].items() if name not in _RATES}
-        names = ("world", "algorithm", "dt", "env_steps", "engine", "exploration")
-        return json.dumps([*(data[name] for name in names), agent])
+        names = ("world", "algorithm", "dt", "env_steps", "num_envs", "engine", "exploration")
+        return json.dumps([*(data.get(name) for name in names), agent])
 
     def most_lanes(self, spec: RunSpec) -> int:
         """As many as a data-centre card has memory for; a CPU is busy with one."""
@@ -195,6 +195,7 @@ def make_loop(spec: RunSpec) -> CompiledLoop:
         agent=spec.bound_agent,
         dt=spec.dt,
         env_steps=spec.env_steps,
+        num_envs=spec.num_envs,
         width=spec.engine.width,
     )
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from cycletime import rules
 from cycletime.agents import ActorCriticAgent, Agent, agent_for
 from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
+from cycletime.agents.from_rules import whole_rows
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, unknown_name_error
 from cycletime.rules import Rule
@@ -75,6 +76,7 @@ def transfer_agent(
     rule: str | Rule | None = None,
     also: Collection[str] = (),
     others: Mapping[str, Any] | None = None,
+    num_envs: int = 1,
     trainer: TrainerSpec | None = None,
     tuned_fields: Collection[str] = (),
 ) -> TransferredAgent:
@@ -89,6 +91,7 @@ def transfer_agent(
         also: Parts that keep their meaning in seconds too, as in `rules`.
         others: Further fields of the agent; a learning rate or a clip among them is from `tuned_at` where the rule
             speaks of it, or `also` names its part.
+        num_envs: The environments side by side, whose number a carried batch is made a multiple of.
         trainer: Whose algorithm it is, if not ours; then `others` are in its words.
         tuned_fields: Which of the values a tuning chose.
     """
@@ -130,10 +133,12 @@ def transfer_agent(
     rates = {name: others.pop(name) for name in _TRANSFERRED_FIELDS if name in fields and name in others}
     tuned = kind(dt=dt if tuned_at is None else tuned_at, **values, **rates)
     carried = tuned.at(dt, used, also)
-    agent = agent_for(carried, **others)
     if tuned_at is None:
-        return TransferredAgent(agent, {}, ())
-    return TransferredAgent(agent, _origin(tuned, used), (*_own_notes(carried), *_reason(rule, advice)))
+        return TransferredAgent(agent_for(carried, **others), {}, ())
+    # What was given stays as it is, and is refused where it does not fit: only what a rule made is rounded.
+    rows, notes = whole_rows(carried, num_envs)
+    agent = agent_for(carried, **{**rows, **others})
+    return TransferredAgent(agent, _origin(tuned, used), (*_own_notes(carried), *notes, *_reason(rule, advice)))
 
 
 def _origin(tuned: Hyperparameters, used: str | Rule) -> dict[str, Any]:
@@ -177,6 +182,7 @@ def make_specs(
     also: Collection[str] = (),
     others: Mapping[str, Any] | None = None,
     exploration: Exploration | None = None,
+    num_envs: int = 1,
     device: str = "cpu",
     engine: str = AUTO,
     robot: RobotKind | None = None,
@@ -199,6 +205,7 @@ def make_specs(
         also: What else is carried.
         others: Other fields of the agent.
         exploration: Noise that is coherent in time; None is white noise.
+        num_envs: The environments of each run, side by side; batch and budget are of all of them.
         device: cpu or gpu.
         engine: What computes: an engine's name, or auto for the fastest that takes the run on the device.
         robot: What the environment is on, where it is a robot's: real, simulated or lockstep.
@@ -226,6 +233,7 @@ def make_specs(
         rule=rule,
         also=also,
         others=others,
+        num_envs=num_envs,
         tuned_fields=tuned_fields,
     )
     world = world_of(task, env, env_dt, robot)
@@ -235,13 +243,14 @@ def make_specs(
         dt=dt,
         env_steps=env_steps,
         seed=several[0],
+        num_envs=num_envs,
         engine=EngineSpec(device=device, learner=learner),
         exploration=exploration,
         origin=carried.origin,
         notes=carried.notes,
     )
     refuse_unknown_env(world)
-    refuse_budget_without_episode(world, env_steps)
+    refuse_budget_without_episode(world, env_steps, num_envs)
     chosen = with_engine(spec, engine)
     return [replace(chosen, seed=seed) for seed in several]
 

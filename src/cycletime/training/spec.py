@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, get_args
 
 from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent
-from cycletime.agents.checks import check_choice, check_counts, check_env_steps
+from cycletime.agents.checks import check_choice, check_counts, check_env_steps, check_rows
 from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.duration import Duration, DurationField, cycle_steps
 from cycletime.errors import InputError
@@ -87,6 +87,8 @@ class RunSpec:
     """The budget in environment steps."""
     seed: int
     """All random numbers follow from it."""
+    num_envs: int = 1
+    """The environments that the agent learns from side by side; the budget and the batch are of all together."""
     engine: EngineSpec = EngineSpec()
     exploration: Exploration | None = None
     """Noise that is coherent in time, in seconds; None is white noise."""
@@ -101,6 +103,8 @@ class RunSpec:
         check_counts(self, "seed", least=0)
         if self.seed >= 2**32:
             raise InputError(f"seed is {self.seed}: it must be below 2**32.")
+        if isinstance(self.agent, ExternalAgent) and self.num_envs != 1:
+            raise InputError(f"num_envs is {self.num_envs}: a trainer has its own, so give it in [trainer].")
         if type(self.agent) not in (*AGENTS.values(), ExternalAgent):
             raise InputError(f"{self.agent!r} is not an agent whose runs can be kept: give one of {', '.join(AGENTS)}.")
         if self.agent.exploration is not None:
@@ -108,6 +112,8 @@ class RunSpec:
                 "The agent has an exploration at a cycle time: give the run its exploration in seconds instead, such "
                 "as exploration=OrnsteinUhlenbeck('100ms')."
             )
+        if not isinstance(self.agent, ExternalAgent):
+            check_rows(self.agent, self.num_envs)
         if self.exploration is not None and not isinstance(self.exploration, Exploration):
             raise InputError(f"exploration is {self.exploration!r}: give noise such as OrnsteinUhlenbeck('100ms').")
         if self.world.env_dt is not None and not isinstance(self.world, ForeignEnv):
@@ -167,6 +173,8 @@ class RunSpec:
             "dt": str(self.dt),
             "env_steps": int(self.env_steps),
             "seed": int(self.seed),
+            # Only where there are several: runs had one before there was a choice.
+            **({} if self.num_envs == 1 else {"num_envs": int(self.num_envs)}),
             "engine": self.engine.as_json(),
             "exploration": None if self.exploration is None else _exploration_as_json(self.exploration),
             "origin": dict(self.origin),
@@ -182,6 +190,7 @@ class RunSpec:
             dt=data["dt"],
             env_steps=data["env_steps"],
             seed=data["seed"],
+            num_envs=data.get("num_envs", 1),
             engine=EngineSpec.from_json(data["engine"]),
             exploration=None if exploration is None else _exploration_from_json(exploration),
             origin=data["origin"],
