@@ -53,6 +53,8 @@ def agent_for(values: rules.PPO | rules.SAC, **others: object) -> PPOAgent | SAC
     for name in others:
         if name not in known:
             raise InputError(f"{name!r} is not a field of {agent.__name__}: give some of {', '.join(sorted(known))}.")
+    if others.get("minibatches") is not None:
+        stated.pop("minibatch", None)  # which follows from it
     noise = others.get("exploration")
     if isinstance(noise, Exploration):
         others["exploration"] = noise.at(values.dt)
@@ -74,7 +76,7 @@ def whole_rows(carried: rules.PPO | rules.SAC, num_envs: int) -> tuple[dict[str,
 
     Example:
         >>> whole_rows(rules.PPO(dt="16ms", batch=2048).at("24ms"), 64)
-        ({'batch': 1344, 'minibatch': 33}, ['batch 1365 became 1344, which 64 environments divide.'])
+        ({'batch': 1344}, ['batch 1365 became 1344, which 64 environments divide.'])
     """
     if not isinstance(carried, rules.PPO) or carried.origin is None or carried.batch % num_envs == 0:
         return {}, []
@@ -82,4 +84,4 @@ def whole_rows(carried: rules.PPO | rules.SAC, num_envs: int) -> tuple[dict[str,
         return {}, []
     batch = max(1, round(carried.batch / num_envs)) * num_envs
     note = f"batch {carried.batch} became {batch}, which {num_envs} environments divide."
-    return {"batch": batch, "minibatch": min(carried.minibatch, batch)}, [note]
+    return {"batch": batch, **({"minibatch": batch} if carried.minibatch > batch else {})}, [note]

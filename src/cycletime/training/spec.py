@@ -206,7 +206,8 @@ def refuse_longer_than(episode: Duration, dt: Duration) -> None:
 def _agent_as_json(agent: Agent | ExternalAgent) -> dict[str, Any]:
     if isinstance(agent, ExternalAgent):
         return agent.as_json()
-    return {name: _plain(getattr(agent, name), rate) for name, rate in _own_fields(type(agent))}
+    fields_now = {name: (getattr(agent, name), rate, usual) for name, rate, usual in _own_fields(type(agent))}
+    return {name: _plain(value, rate) for name, (value, rate, usual) in fields_now.items() if value is not usual}
 
 
 def _agent_from_json(algorithm: str, data: Mapping[str, Any]) -> Agent | ExternalAgent:
@@ -218,16 +219,24 @@ def _agent_from_json(algorithm: str, data: Mapping[str, Any]) -> Agent | Externa
 
 
 @cache
-def _own_fields(agent: type[Any]) -> list[tuple[str, bool]]:
-    """The agent's fields but for its exploration, which the spec keeps in seconds; and whether each is a rate."""
-    return [(each.name, "float" in str(each.type)) for each in fields(agent) if each.name != "exploration"]
+def _own_fields(agent: type[Any]) -> list[tuple[str, bool, Any]]:
+    """The agent's fields but for its exploration, which the spec keeps in seconds; and whether each is a rate.
+
+    The third is the value with which a field is left out, since identities are older than it.
+    """
+    own = [each for each in fields(agent) if each.name != "exploration"]
+    optional = {each.name: each.default for each in own if each.metadata.get("option")}
+    return [(each.name, "float" in str(each.type), optional.get(each.name, _NEVER)) for each in own]
+
+
+_NEVER = object()
 
 
 def _plain(value: Any, is_rate: bool) -> Any:  # noqa: ANN401 - any field
     """A value as JSON has it, the same for 1 and 1.0 where the field is a rate."""
     if isinstance(value, tuple):
         return [int(each) for each in value]
-    if value is None or isinstance(value, str):
+    if value is None or isinstance(value, str | bool):
         return value
     return float(value) if is_rate else int(value)
 
