@@ -7,10 +7,12 @@ PYTHON is an interpreter that has the other libraries, as for `benchmarks/traini
 learning: PPO with 64 environments on the swing-up of Pendulum, ours beside rejax's, each with its own networks, random
 numbers and gradients: the mean return of the policy with its noise over 128 episodes, at the same environment steps.
 rejax's value loss is unclipped and its gradients are unlimited here, as ours are; ours normalises advantages over each
-mini-batch, as rejax does, and begins with weights of PyTorch's kind, which are nearest to rejax's. The curves agree where at each mark the difference of the means lies within its 99 % interval
-over seeds (Welch). speed: our Reacher with 8 environments beside rejax with 8 copies and Stable-Baselines3 with 8
-environments, one core and one thread each, in turns; CPU seconds of 2000 agent steps and 400 gradient steps. The exit
-status tells whether both hold.
+mini-batch, as rejax does, and begins with weights of PyTorch's kind, which are nearest to rejax's. The curves agree
+where at each mark the difference of the means lies within its 99 % interval over seeds (Welch).
+
+speed: our Reacher with 8 environments beside rejax with 8 copies and Stable-Baselines3 with 8 environments, one core
+and one thread each, in turns; CPU seconds of 2000 agent steps and 400 gradient steps. The exit status tells whether
+both hold.
 """
 
 from __future__ import annotations
