@@ -144,8 +144,8 @@ def test_wrong_input_is_one_sentence_and_exit_status_2(
 
 
 def test_a_library_s_words_are_read_and_given_back_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    words = "--from-library sb3 n_steps=512 learning_rate=lin_3e-4 use_sde=true seed=none clip_range=0.2 cls=1e1 "
-        "--num-envs 8"
+    said = "n_steps=512 learning_rate=lin_3e-4 use_sde=true seed=none clip_range=0.2 cls=1e1"
+    words = f"--from-library sb3 {said} --num-envs 8"
     data = carried_json(capsys, "ppo", "--from", "40ms", "--to", "20ms", *words.split())
     assert (data["from"]["batch"], data["to"]["batch"], data["to"]["minibatch"]) == (4096, 8192, 128)
     assert data["library"]["name"] == "stable-baselines3"
