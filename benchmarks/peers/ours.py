@@ -1,4 +1,4 @@
-"""Our compiled loop on Reacher: python -m benchmarks.peers.ours ppo|sac DT."""
+"""Our compiled loop on Reacher: python -m benchmarks.peers.ours ppo|sac DT [ENVIRONMENTS]."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ ENV_STEPS = 10_000_000
 AGENTS: dict[str, Agent] = {"ppo": PPOAgent(), "sac": SACAgent(replay_capacity=62_500)}
 
 
-def prepare(name: str, dt: str) -> tuple[Cases, dict[str, object]]:
+def prepare(name: str, dt: str, num_envs: str = "1") -> tuple[Cases, dict[str, object]]:
     """Compile; for SAC also fill the replay, so that its samples come from all of it."""
     keep_compiled_programs()
     agent = AGENTS[name]
-    loop = CompiledLoop(task=Reacher(), agent=agent, dt=dt, env_steps=ENV_STEPS)
+    loop = CompiledLoop(task=Reacher(), agent=agent, dt=dt, env_steps=ENV_STEPS, num_envs=int(num_envs))
     start = time.process_time()
     shape, state = loop.shape, loop.start([0]).state
     rates = jax.tree.map(jnp.float32, agent)

@@ -1,6 +1,6 @@
-"""Stable-Baselines3, or SBX, its sibling in JAX, on environments: python -m benchmarks.peers.with_sb3 sb3|sbx.
+"""Stable-Baselines3, or SBX, its sibling in JAX, on environments: python -m benchmarks.peers.with_sb3 sb3|sbx [N].
 
-They are Gymnasium's and ours, of which one is PyBullet's.
+They are Gymnasium's and ours, of which one is PyBullet's; with a number, N copies of our Reacher alone.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import importlib
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -31,13 +32,14 @@ def environment(name: str) -> Any:  # noqa: ANN401
     return gymnasium.make(name, **options)
 
 
-def ppo_iteration(library: Any, tanh: object, name: str) -> Callable[[], float]:  # noqa: ANN401
+def ppo_iteration(library: Any, tanh: object, name: str, copies: int = 1) -> Callable[[], float]:  # noqa: ANN401
     """Seconds of 2000 agent steps and 400 updates, with our networks and settings."""
+    vectors = importlib.import_module("stable_baselines3.common.vec_env")
     model = library.PPO(
         "MlpPolicy",
-        environment(name),
+        vectors.DummyVecEnv([partial(environment, name)] * copies),
         learning_rate=3e-4,
-        n_steps=STEPS,
+        n_steps=STEPS // copies,
         batch_size=50,
         n_epochs=10,
         gamma=0.99,
@@ -118,18 +120,24 @@ def sac_steps(library: Any) -> Callable[[], float]:  # noqa: ANN401
     return run
 
 
-def prepare(name: str) -> tuple[Cases, dict[str, object]]:
-    """PPO and SAC as users train, and updates of SAC by themselves."""
+def prepare(name: str, copies: str = "") -> tuple[Cases, dict[str, object]]:
+    """PPO and SAC as users train, and updates of SAC by themselves; or PPO with several copies."""
     torch.set_num_threads(1)
     library = importlib.import_module({"sb3": "stable_baselines3", "sbx": "sbx"}[name])
     tanh = torch.nn.Tanh if name == "sb3" else importlib.import_module("flax.linen").tanh
+    if copies:
+        return {f"{copies} copies": ppo_iteration(library, tanh, PPO_ON[2], int(copies))}, {"versions": _versions()}
     cases = {f"ppo {env}": ppo_iteration(library, tanh, env) for env in PPO_ON}
     cases["sac Pendulum-v1"] = sac_steps(library)
     cases["sac"] = sac_update(library, 1, 50)
     if name == "sb3":
-        return cases, {"versions": f"Stable-Baselines3 {version('stable-baselines3')}, torch {version('torch')}"}
+        return cases, {"versions": _versions()}
     cases["sac scanned"] = sac_update(library, 50, 2)
     return cases, {"versions": f"SBX {version('sbx-rl')}, jax {version('jax')}"}
+
+
+def _versions() -> str:
+    return f"Stable-Baselines3 {version('stable-baselines3')}, torch {version('torch')}"
 
 
 if __name__ == "__main__":

@@ -278,6 +278,26 @@ def _train_nothing(words: str, out: Path) -> list[dict[str, Any]]:
             "note: the random start lasts 80,000 environment steps, so that the policy never acts.\n",
         ),
         (
+            "--dt 8ms --num-envs 8 --batch 1200 --minibatch 500",
+            "ppo at 8ms: batch 1200, minibatch 500, discount 0.99, trace_decay 0.95\n"
+            "8 environments: rollouts of 150 steps, 1.2 s; 0.8333 updates per simulated second, of 30 gradient steps\n",
+        ),
+        (
+            "--dt 24ms --tuned-at 16ms --num-envs 16 --batch 2048 --rule dt-aware",
+            "ppo at 24ms: batch 1360, minibatch 33, discount 0.985038, trace_decay 0.925945 (dt-aware from 16ms)\n"
+            "16 environments: rollouts of 85 steps, 2.04 s; 0.4902 updates per simulated second, of 420 "
+            "gradient steps\n"
+            "note: minibatch 33.3333 was rounded to 33 (-1.0%).\n"
+            "note: Mini-batches per epoch: 41 became 42, since rounding batch / minibatch moved from 40.96 to 41.36 "
+            "(+1.0%).\n"
+            "note: batch 1365 became 1360, which 16 environments divide.\n",
+        ),
+        (
+            "--algorithm sac --dt 16ms --num-envs 4 --set warmup_steps=100",
+            "sac at 16ms: minibatch 256, discount 0.99\n"
+            "4 environments: rollouts of 1 step, 0.016 s; 250 updates per simulated second, of 1 gradient step\n",
+        ),
+        (
             "--dt 64ms",
             "ppo at 64ms: batch 2000, minibatch 50, discount 0.99, trace_decay 0.95\n"
             "note: the first learning comes at 64,000 environment steps: the run goes on until then, and returns count "

@@ -100,7 +100,7 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("sac --from 16ms --to 4ms --also magic", "Unknown part 'magic' for sac: choose one of replay-capacity"),
         ("ppo --from 16ms --to 4ms --for keras", "Unknown library 'keras': choose one of stable-baselines3"),
         ("sac --from 16ms --to 4ms --for rsl-rl", "rsl-rl has no SAC that is known here: choose one of"),
-        ("ppo --from 16ms --to 4ms --n-envs 4", "--n-envs 4 matters to a library's words only: name one with --for"),
+        ("ppo --from 16ms --to 4ms --n-envs 4", "--num-envs 4 matters to a library's words only: name one with --for"),
         ("ppo --from 16ms", "--to"),
         ("dqn --from 16ms --to 4ms", "There is no command 'cycletime transfer dqn': give one of ppo, sac, a2c, tqc"),
         ("td4 --from 16ms --to 4ms", "ddpg, file; did you mean td3?"),
@@ -112,7 +112,7 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("ppo --from 16ms --to 4ms --from-library sb3 gamma=1 gamma=1", "--from-library: gamma is given twice"),
         (
             "ppo --from 16ms --to 4ms --from-library sb3 n_envs=8",
-            "n_envs=8 is not one of a library's words: write --n-envs",
+            "n_envs=8 is not one of a library's words: write --num-envs",
         ),
         (
             "ppo --from 16ms --to 4ms --from-library sb3 dt=16ms",
@@ -144,9 +144,8 @@ def test_wrong_input_is_one_sentence_and_exit_status_2(
 
 
 def test_a_library_s_words_are_read_and_given_back_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    words = (
-        "--from-library sb3 n_steps=512 learning_rate=lin_3e-4 use_sde=true seed=none clip_range=0.2 cls=1e1 --n-envs 8"
-    )
+    said = "n_steps=512 learning_rate=lin_3e-4 use_sde=true seed=none clip_range=0.2 cls=1e1"
+    words = f"--from-library sb3 {said} --num-envs 8"
     data = carried_json(capsys, "ppo", "--from", "40ms", "--to", "20ms", *words.split())
     assert (data["from"]["batch"], data["to"]["batch"], data["to"]["minibatch"]) == (4096, 8192, 128)
     assert data["library"]["name"] == "stable-baselines3"

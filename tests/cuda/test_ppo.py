@@ -69,6 +69,7 @@ def test_about_three_hundred_learnings_are_reported(env_steps: int, every: int) 
         ({"world": GymnasiumEnv("Hopper-v5")}, "The engine cuda cannot run 'Hopper-v5': it has reacher, double-"),
         ({"agent": ActorCriticAgent()}, "The engine cuda cannot train actor-critic: it has ppo and sac."),
         ({"agent": SACAgent(minibatch=64)}, "minibatch is 64: the engine cuda trains SAC with 256 only."),
+        ({"num_envs": 6}, "num_envs is 6: the engine cuda has one environment for each run, and compiled has many."),
         ({"exploration": OrnsteinUhlenbeck("100ms")}, "The engine cuda explores with white noise only: leave"),
         (
             {"agent": PPOAgent(hidden=(32, 32))},

@@ -1,6 +1,7 @@
 """Study files: what they say, and that what is written is read as the same study."""
 
 import json
+import tomllib
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -96,6 +97,28 @@ def test_environments_are_read_with_their_time_step() -> None:
         ("Pendulum-v1", "4ms", "stepped")
     ]
     assert identities(study_from_table(study_table(study))) == identities(study)
+
+
+def test_environments_side_by_side_are_part_of_what_is_run() -> None:
+    study = study_from_table({**tomllib.loads(SMALLEST), "num_envs": 8})
+    assert study_from_table(study_table(study)) == study
+    assert {spec.num_envs for _, spec in study.runs()} == {8}
+    assert not {*identities(study)} & {*identities(study_from_table(tomllib.loads(SMALLEST)))}
+    assert identities(study_from_table({**tomllib.loads(SMALLEST), "num_envs": 1})) == identities(
+        study_from_table(tomllib.loads(SMALLEST))
+    )
+    with pytest.raises(InputError, match="The batch is 2000, which 7 environments do not divide: give 1995 or 2002"):
+        study_from_table({**tomllib.loads(SMALLEST), "num_envs": 7}).check_runs()
+
+
+@pytest.mark.parametrize("trainer", ["brax", {"name": "brax"}, {"name": "brax", "num_envs": 16}])
+def test_a_trainer_has_the_study_s_environments(trainer: object) -> None:
+    table = {**tomllib.loads(SMALLEST), "trainer": trainer, "num_envs": 16}
+    study = study_from_table(table)
+    assert study.trainer is not None
+    assert (study.num_envs, study.trainer.num_envs) == (1, 16)
+    with pytest.raises(InputError, match="num_envs is 16 and the trainer's 8: give one of them"):
+        study_from_table({**table, "trainer": {"name": "brax", "num_envs": 8}})
 
 
 def test_patience_is_no_part_of_what_is_run() -> None:

@@ -123,6 +123,18 @@ def test_what_is_no_tuning_is_refused_with_a_sentence(changed: dict[str, Any], s
         tuning_from_table(table)
 
 
+def test_environments_side_by_side_are_the_file_s_or_the_option_s(tmp_path: Path) -> None:
+    (file := tmp_path / "tuning.toml").write_text(
+        'name = "t"\ntask = "reacher"\nalgorithm = "ppo"\ndt = "16ms"\nenv_steps = 20_000\nnum_envs = 4\n'
+        "[tuned]\nbatch = [1000, 2000]\n"
+    )
+    assert read_tuning(file).study.num_envs == 4
+    tuning = read_tuning(file, num_envs=8)
+    assert {spec.num_envs for _, spec in tuning.of(tuning.grid()).runs()} == {8}
+    with pytest.raises(InputError, match="The batch is 1000, which 16 environments do not divide: give 992 or 1008"):
+        read_tuning(file, num_envs=16)
+
+
 def test_options_replace_what_the_file_says(tmp_path: Path) -> None:
     file = tmp_path / "tuning.toml"
     file.write_text(

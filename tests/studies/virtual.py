@@ -95,7 +95,7 @@ class VirtualTime:
         return Together(timed, workers=1, kill_after=kill_after)
 
     def _in_time(
-        self, agents: Mapping[Duration, Agent], facts: WorldFacts, tell: Callable[[str], object]
+        self, agents: Mapping[Duration, Agent], facts: WorldFacts, tell: Callable[[str], object], num_envs: int
     ) -> Mapping[Duration, RealTimeFit]:
         self.measured.append("in time")
         return {dt: LATE if dt in self.late else IN_TIME for dt in agents}

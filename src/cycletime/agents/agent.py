@@ -207,14 +207,22 @@ def choose_action(
     return jax.numpy.where(agent_steps < agent.random_steps, anything, action)
 
 
-def periods_before_learning(agent: Agent) -> int:
+def periods_before_learning(agent: Agent, num_envs: int = 1) -> int:
     """The periods at a run's start after which there is too little in the buffer to learn from."""
-    return max(0, ceil(agent.learns_from / agent.period) - 1)
+    return max(0, ceil(agent.learns_from / max(agent.period, num_envs)) - 1)
 
 
-def rate(default: float) -> Any:  # noqa: ANN401 - a dataclass field passes for its value
-    """A field that JAX sees as data: it may change without a new compilation, and differ under `vmap`."""
-    return field(default=default, metadata={"rate": True})
+def rate(default: float | None) -> Any:  # noqa: ANN401 - a dataclass field passes for its value
+    """A field that JAX sees as data: it may change without a new compilation, and differ under `vmap`.
+
+    One that is None by default is an `option` too; None is no data, so that a program with it set is another one.
+    """
+    return field(default=default, metadata={"rate": True, "option": default is None})
+
+
+def option(default: object) -> Any:  # noqa: ANN401 - as above
+    """A field that was added later: a run's identity has it only where it is not as by default."""
+    return field(default=default, metadata={"option": True})
 
 
 def pytree_of_rates(agent: _Agent) -> _Agent:

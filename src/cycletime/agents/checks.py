@@ -74,6 +74,43 @@ def check_agent(agent: object) -> None:
         raise InputError(f"{quote(agent)} is not an agent: give an object of cycletime.agents, such as PPOAgent().")
 
 
+def check_rows(agent: Any, num_envs: int) -> None:  # noqa: ANN401 - an `Agent`, whose module imports this one
+    """Refuse an agent that cannot learn from rows of agent steps of so many environments."""
+    if not _is_whole(num_envs) or num_envs < 1:
+        raise InputError(f"num_envs is {quote(num_envs)}: it must be a whole number of at least 1.")
+    if num_envs == 1:
+        return
+    if agent.learn_when == "episode_end":
+        raise InputError(
+            f"learn_when is 'episode_end', but the episodes of {num_envs} environments end at different times: give "
+            "one environment, or learn_when='batch'."
+        )
+    if agent.capacity < num_envs:
+        raise InputError(
+            f"{type(agent).__name__} keeps {agent.capacity} transitions at a time, but {num_envs} environments make "
+            "more in a step: give fewer of them, or one."
+        )
+    if agent.capacity // num_envs * num_envs < agent.learns_from:
+        kept = "batch" if agent.learns_from == agent.capacity else "replay"
+        raise InputError(
+            f"The {kept} is {agent.capacity}, which {num_envs} environments do not divide: give "
+            f"{_multiples(agent.capacity, num_envs)}."
+        )
+    # An agent that needs its whole buffer would learn from the same again; one that samples gains from it.
+    samples = agent.learns_from < agent.capacity
+    if agent.period % num_envs and (num_envs % agent.period or not samples):
+        raise InputError(
+            f"The learning period is {agent.period} agent steps, which {num_envs} environments do not divide: give "
+            f"{_multiples(agent.period, num_envs)}{', or one that divides their number' if samples else ''}."
+        )
+
+
+def _multiples(number: int, factor: int) -> str:
+    """The multiples of a factor next to a number, as a choice."""
+    below = number // factor * factor
+    return f"{below} or {below + factor}" if below else str(factor)
+
+
 def check_precision(dtype: Any) -> None:  # noqa: ANN401 - what JAX takes for a type
     """Refuse a precision other than JAX's own, which networks and random numbers have: a run must not mix both."""
     own = jnp.result_type(float)

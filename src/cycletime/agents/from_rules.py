@@ -57,6 +57,8 @@ def agent_for(values: rules.PPO | rules.SAC, **others: object) -> PPOAgent | SAC
             near = name_hint(name, values.algorithm, known)
             known_names = ", ".join(sorted(known))
             raise InputError(f"{name!r} is not a field of {agent.__name__}: give some of {known_names}{near}")
+    if others.get("minibatches") is not None:
+        stated.pop("minibatch", None)  # which follows from it
     noise = others.get("exploration")
     if isinstance(noise, Exploration):
         others["exploration"] = noise.at(values.dt)
@@ -71,3 +73,19 @@ def _update_rhythm(updates_per_step: float | None) -> dict[str, int]:
         return {}
     rhythm = update_rhythm(updates_per_step)
     return {"gradient_steps": rhythm.numerator, "learning_period": rhythm.denominator}
+
+
+def whole_rows(carried: rules.PPO | rules.SAC, num_envs: int) -> tuple[dict[str, int], list[str]]:
+    """The nearest batch to one that a rule made which so many environments divide, and a note; nothing where they do.
+
+    Example:
+        >>> whole_rows(rules.PPO(dt="16ms", batch=2048).at("24ms"), 64)
+        ({'batch': 1344}, ['batch 1365 became 1344, which 64 environments divide.'])
+    """
+    if not isinstance(carried, rules.PPO) or carried.origin is None or carried.batch % num_envs == 0:
+        return {}, []
+    if carried.batch == carried.origin.before.batch:  # type: ignore[attr-defined]
+        return {}, []
+    batch = max(1, round(carried.batch / num_envs)) * num_envs
+    note = f"batch {carried.batch} became {batch}, which {num_envs} environments divide."
+    return {"batch": batch, **({"minibatch": batch} if carried.minibatch > batch else {})}, [note]

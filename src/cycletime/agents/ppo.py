@@ -2,12 +2,15 @@
 
 Where the paper is silent this follows its released code: initial weights, the time limit as a terminal, one Adam for
 policy and value (which, as Adam works number by number, is the same as two with one rate).
+
+What others add for many environments is off unless it is asked for: the fields from `normalize_observations` on, each
+with its source.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import jax
@@ -15,7 +18,16 @@ import jax.numpy as jnp
 from jax import lax
 from jax.flatten_util import ravel_pytree
 
-from cycletime.agents.agent import Buffer, LearnWhen, Metrics, TimeLimit, Transition, pytree_of_rates, rate
+from cycletime.agents.agent import (
+    Buffer,
+    LearnWhen,
+    Metrics,
+    TimeLimit,
+    Transition,
+    option,
+    pytree_of_rates,
+    rate,
+)
 from cycletime.agents.checks import (
     check_choice,
     check_counts,
@@ -30,6 +42,7 @@ from cycletime.agents.networks import (
     AdamState,
     GaussianPolicy,
     InitialWeights,
+    Moments,
     Network,
     Parameters,
     PolicyNetwork,
@@ -38,7 +51,10 @@ from cycletime.agents.networks import (
     gaussian_entropy,
     gaussian_kl,
     gaussian_log_probability,
+    limit_norm,
     new_parameters,
+    no_moments,
+    normalize_by,
     policy_log_probability,
     policy_mean,
     state_value,
@@ -48,11 +64,18 @@ from cycletime.errors import InputError
 
 MOST_SHUFFLED = 2**20
 """Beyond this a shuffle would have too few random bits left."""
+OPTIONAL_RATES = ("reward_scale", "entropy_bonus", "value_coefficient", "max_gradient_norm", "target_kl")
+KL_FACTOR, LOWEST_RATE, HIGHEST_RATE = 1.5, 1e-5, 1e-2
+"""Of a learning rate that adapts, as in rsl_rl."""
 
 
 class PPOState(NamedTuple):
     parameters: Parameters
     optimizer: AdamState
+    observed: Moments | None = None
+    """Of all observations learned from, where they are normalised."""
+    learning_rate: jax.Array | None = None
+    """Where it adapts."""
 
 
 class Sample(NamedTuple):
@@ -61,13 +84,16 @@ class Sample(NamedTuple):
     observation: jax.Array
     action: jax.Array
     advantage: jax.Array
-    """h~, normalised over the whole batch."""
+    """h~, normalised over the whole batch, or in `policy_loss` over the mini-batch."""
     lambda_return: jax.Array
     """G^lambda."""
     old_log_probability: jax.Array
     """log pi_theta_old(A|S)."""
     weight: jax.Array | None
     """As in `Transition`."""
+    old_mean: jax.Array | None = None
+    """mu_theta_old(S), where the learning rate adapts to how far the policy moved."""
+    old_log_std: jax.Array | None = None
 
 
 @pytree_of_rates
@@ -112,6 +138,24 @@ class PPOAgent:
     exploration: CoherentNoise | None = None
     """What makes the noise of its actions coherent in time; None leaves it white. The log-probabilities
     stay those of each action by itself, whose distribution it does not change."""
+    normalize_observations: bool = option(False)
+    """Whether networks see (S - mean) / (std + 0.01) by running moments, as in rsl_rl. Those that acted serve for the
+    learning from what they did, and take it in after it."""
+    reward_scale: float | None = rate(None)
+    """What rewards are multiplied with before learning, as brax's `reward_scaling`; returns of curves stay unscaled."""
+    entropy_bonus: float | None = rate(None)
+    """c_2 of Schulman and others 2017, equation 9: what a nat of the policy's entropy takes off the loss."""
+    value_coefficient: float | None = rate(None)
+    """c_1 of the same equation: the weight of the value's squared error; without it 1."""
+    max_gradient_norm: float | None = rate(None)
+    """The longest that a gradient of all parameters together may be, as in OpenAI's baselines (ppo2, 0.5 there)."""
+    target_kl: float | None = rate(None)
+    """The step of the policy in KL that the learning rate adapts to, by 1.5 up or down where a mini-batch shows less
+    than half or more than twice as much, within 1e-5 and 1e-2, as in rsl_rl ('adaptive', 0.01 there)."""
+    minibatches: int | None = option(None)
+    """Mini-batches of an epoch instead of m, as brax, rsl_rl and CleanRL count; m is then b over it, rounded up."""
+    advantages: Literal["batch", "minibatch"] = option("batch")
+    """Over what advantages are normalised: the batch, as in the paper, or each mini-batch, as in Stable-Baselines3."""
 
     def __post_init__(self) -> None:
         check_counts(self, "batch", "minibatch", "epochs")
@@ -125,7 +169,9 @@ class PPOAgent:
         check_choice(self, "time_limit", ("terminal", "bootstrap"))
         check_choice(self, "batch_end", ("successor", "episode_end"))
         check_choice(self, "slices", ("given", "even"))
+        check_choice(self, "advantages", ("batch", "minibatch"))
         check_exploration(self)
+        self._check_options()
         if self.batch > MOST_SHUFFLED:
             raise InputError(f"batch is {self.batch}: it must be at most {MOST_SHUFFLED}, to be shuffled well.")
         check_size(f"epochs is {self.epochs}", self.epochs * self.batch)
@@ -138,6 +184,24 @@ class PPOAgent:
             )
         if self.batch_end == "episode_end" and self.learn_when != "episode_end":
             raise InputError("batch_end is 'episode_end': that needs learn_when='episode_end' as well.")
+
+    def _check_options(self) -> None:
+        if not isinstance(self.normalize_observations, bool):
+            raise InputError(f"normalize_observations is {self.normalize_observations!r}: it must be true or false.")
+        given = [name for name in OPTIONAL_RATES if getattr(self, name) is not None]
+        check_positive(self, *given)
+        if self.minibatches is None:
+            return
+        check_counts(self, "minibatches")
+        size = -(-self.batch // self.minibatches)
+        if self.minibatches > self.batch or self.minibatch not in (size, type(self).minibatch):
+            raise InputError(
+                f"minibatches is {self.minibatches}: that are {size} samples each of a batch of {self.batch}, so leave "
+                f"minibatch out, which is {self.minibatch}."
+                if self.minibatches <= self.batch
+                else f"minibatches is {self.minibatches}: it must be at most the batch, {self.batch}."
+            )
+        object.__setattr__(self, "minibatch", size)
 
     @property
     def capacity(self) -> int:
@@ -167,19 +231,26 @@ class PPOAgent:
         parameters = new_parameters(
             key, observation_size, action_size, self.hidden, self.noise_std, self.initial_weights
         )
-        return PPOState(parameters, adam_start(parameters))
+        observed = no_moments(observation_size, parameters.policy.log_std.dtype)
+        return PPOState(
+            parameters,
+            adam_start(parameters),
+            observed if self.normalize_observations else None,
+            None if self.target_kl is None else jnp.asarray(self.learning_rate, parameters.policy.log_std.dtype),
+        )
 
     def act(self, psi: PPOState, observation: jax.Array, noise: jax.Array) -> jax.Array:
         """A ~ N(mu(S), sigma^2)."""
-        policy = psi.parameters.policy
-        return policy_mean(policy, observation) + jnp.exp(policy.log_std) * noise
+        policy, seen = psi.parameters.policy, normalize_by(psi.observed, observation)
+        return policy_mean(policy, seen) + jnp.exp(policy.log_std) * noise
 
     def policy(self, psi: PPOState) -> PolicyNetwork:
-        """The policy by itself."""
-        policy = psi.parameters.policy
-        return PolicyNetwork(policy.network, "tanh", policy.log_std, squashed=False)
+        """The policy by itself, which takes observations as they are."""
+        return self.acting(psi).folded()
 
-    acting = policy
+    def acting(self, psi: PPOState) -> PolicyNetwork:
+        policy = psi.parameters.policy
+        return PolicyNetwork(policy.network, "tanh", policy.log_std, squashed=False, observed=psi.observed)
 
     def draw(self, key: jax.Array, action_size: int) -> jax.Array:
         """The order of the samples in each epoch."""
@@ -187,9 +258,14 @@ class PPOAgent:
 
     def learn(self, psi: PPOState, buffer: Buffer, draws: jax.Array) -> tuple[PPOState, Metrics]:
         """N epochs of mini-batches over the batch."""
-        data = self.samples(psi.parameters, buffer)
+        data = self.samples(psi.parameters, buffer, psi.observed)
         after = self.descend(psi, data, draws)
-        return after, self._metrics(psi.parameters, after.parameters, data)
+        metrics = self._metrics(psi.parameters, after.parameters, data)
+        if after.learning_rate is not None:
+            metrics["learning_rate"] = after.learning_rate
+        if after.observed is not None:
+            after = after._replace(observed=moments_with(after.observed, buffer.oldest_first()))
+        return after, metrics
 
     def descend(self, psi: PPOState, data: Sample, draws: jax.Array) -> PPOState:
         """All gradient steps of a learning, with the samples in the order of the draws."""
@@ -209,9 +285,11 @@ class PPOAgent:
 
         return lax.scan(epoch, psi, draws)[0]
 
-    def samples(self, parameters: Parameters, buffer: Buffer) -> Sample:
+    def samples(self, parameters: Parameters, buffer: Buffer, observed: Moments | None = None) -> Sample:
         """D, from the batch in the order of time."""
-        batch = buffer.oldest_first()
+        batch = self._scaled(buffer.oldest_first(), observed)
+        if observed is not None:
+            buffer = replace(buffer, newest_successor=normalize_by(observed, buffer.newest_successor))
         value, next_value = (
             state_value(parameters.value, batch.observation),
             self._next_value(parameters, batch, buffer),
@@ -220,22 +298,46 @@ class PPOAgent:
         data = Sample(
             observation=batch.observation,
             action=batch.action,
-            advantage=normalize(advantage, batch.weight),
+            advantage=normalize(advantage, batch.weight) if self.advantages == "batch" else advantage,
             lambda_return=advantage + value,
             old_log_probability=policy_log_probability(parameters.policy, batch.observation, batch.action),
             weight=batch.weight,
         )
+        if self.target_kl is not None:
+            mean = policy_mean(parameters.policy, batch.observation)
+            data = data._replace(old_mean=mean, old_log_std=jnp.broadcast_to(parameters.policy.log_std, mean.shape))
         flat: Sample = jax.tree.map(lambda part: part.reshape(-1, *part.shape[2:]), data)
         return flat
 
     def update(self, psi: PPOState, minibatch: Sample) -> PPOState:
         """One gradient step of theta and w."""
         gradient = jax.grad(self.loss)(psi.parameters, minibatch)
-        return PPOState(*adam_step(psi.parameters, gradient, psi.optimizer, self.learning_rate))
+        if self.max_gradient_norm is not None:
+            gradient = limit_norm(gradient, self.max_gradient_norm)
+        if psi.learning_rate is not None:
+            psi = psi._replace(learning_rate=self.adapted_rate(psi, minibatch))
+        rate = self.learning_rate if psi.learning_rate is None else psi.learning_rate
+        parameters, optimizer = adam_step(psi.parameters, gradient, psi.optimizer, rate)
+        return psi._replace(parameters=parameters, optimizer=optimizer)
+
+    def adapted_rate(self, psi: PPOState, minibatch: Sample) -> jax.Array:
+        """eta, from how far the policy has moved from theta_old on a mini-batch."""
+        rate, target, mean, log_std = psi.learning_rate, self.target_kl, minibatch.old_mean, minibatch.old_log_std
+        if rate is None or target is None or mean is None or log_std is None:
+            raise ValueError("the learning rate does not adapt")
+        policy = psi.parameters.policy
+        new = policy_mean(policy, minibatch.observation)
+        kl = weighted_mean(gaussian_kl(mean, log_std, new, policy.log_std), minibatch.weight)
+        slower, faster = jnp.maximum(rate / KL_FACTOR, LOWEST_RATE), jnp.minimum(rate * KL_FACTOR, HIGHEST_RATE)
+        return jnp.where(kl > 2 * target, slower, jnp.where((kl < target / 2) & (kl > 0), faster, rate))
 
     def loss(self, parameters: Parameters, minibatch: Sample) -> jax.Array:
         """L_theta and the squared error of the value, each averaged over the mini-batch."""
-        return self.policy_loss(parameters.policy, minibatch) + value_loss(parameters.value, minibatch)
+        of_policy, of_value = self.policy_loss(parameters.policy, minibatch), value_loss(parameters.value, minibatch)
+        total = of_policy + (of_value if self.value_coefficient is None else self.value_coefficient * of_value)
+        if self.entropy_bonus is not None:
+            total -= self.entropy_bonus * gaussian_entropy(parameters.policy.log_std)
+        return total
 
     def policy_loss(self, policy: GaussianPolicy, minibatch: Sample) -> jax.Array:
         """L_theta = -min(rho h~, rho_clip h~)."""
@@ -243,7 +345,16 @@ class PPOAgent:
         ratio = jnp.exp(log_probability - minibatch.old_log_probability)
         clipped = jnp.clip(ratio, 1 - self.clip, 1 + self.clip)
         advantage = minibatch.advantage
+        if self.advantages == "minibatch":
+            advantage = normalize(advantage, minibatch.weight)
         return -weighted_mean(jnp.minimum(ratio * advantage, clipped * advantage), minibatch.weight)
+
+    def _scaled(self, batch: Transition, observed: Moments | None) -> Transition:
+        """The batch as networks see it: observations normalised and rewards scaled, where that is asked for."""
+        if observed is not None:
+            seen, successor = normalize_by(observed, batch.observation), normalize_by(observed, batch.next_observation)
+            batch = batch._replace(observation=seen, next_observation=successor)
+        return batch if self.reward_scale is None else batch._replace(reward=self.reward_scale * batch.reward)
 
     def _next_value(self, parameters: Parameters, batch: Transition, buffer: Buffer) -> jax.Array:
         """v(S'), and 0 where S' is terminal."""
@@ -265,6 +376,12 @@ class PPOAgent:
             "kl": weighted_mean(gaussian_kl(old, before.policy.log_std, new, log_std), data.weight),
             "clip_fraction": weighted_mean(clipped.astype(ratio.dtype), data.weight),
         }
+
+
+def moments_with(observed: Moments, batch: Transition) -> Moments:
+    """The moments of all observations, with those of a batch."""
+    flat = batch.observation.reshape(-1, batch.observation.shape[-1])
+    return observed.plus(flat, None if batch.weight is None else batch.weight.reshape(-1))
 
 
 def value_loss(value: Network, minibatch: Sample) -> jax.Array:

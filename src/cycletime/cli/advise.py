@@ -129,6 +129,7 @@ class Advise(ValueOptions, TaskOptions):
             rule=self.rule,
             dts=tuple(sorted({Duration(dt) for dt in self.dts})),
             measure=self.measure,
+            num_envs=1 if self.num_envs is None else self.num_envs,
             real_time=not self.simulation,
             device=self.device,
             **options,
@@ -144,8 +145,8 @@ class Advise(ValueOptions, TaskOptions):
             if len(given) > 1:
                 raise InputError(f"{file} has {len(given)} of {name}: advice is on one.")
         (algorithm,) = study.algorithms
-        if any((self.task, self.env, self.tuned, self.tuned_at, self.values, self.set)):
-            raise InputError(f"The study {file} says what is trained: leave out --task, --env and values.")
+        if any((self.task, self.env, self.tuned, self.tuned_at, self.num_envs, self.values, self.set)):
+            raise InputError(f"The study {file} says what is trained: leave out --task, --env, --num-envs and values.")
         tuned = study.tuned.get(algorithm)
         if tuned is None or tuned.dt is None:
             raise InputError(f"{file} does not say the present cycle time: give dt in [tuned].")
@@ -167,6 +168,7 @@ class Advise(ValueOptions, TaskOptions):
             dts=tuple(sorted({Duration(dt) for dt in self.dts} or set(study.dts))),
             env_steps=study.env_steps,
             measure=self.measure,
+            num_envs=study.num_envs,
             real_time=not self.simulation,
             device=study.device,
             trainer=study.trainer,

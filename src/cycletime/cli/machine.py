@@ -16,7 +16,7 @@ from tyro.conf import Positional, arg
 from tyro.constructors import PrimitiveConstructorSpec
 
 from cycletime import rules
-from cycletime.cli.options import NO_NAMES, Count, NameList, NameListOption, Rate, Text, paper_default
+from cycletime.cli.options import NO_NAMES, Count, NameList, NameListOption, NumEnvs, Rate, Text, paper_default
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 
@@ -40,13 +40,21 @@ class LatencyReport:
     learn: Mapping[Duration, CallTimes]
     """At each cycle time; the same object where it was measured once for several."""
     conditions: TimingConditions
+    num_envs: int = 1
 
     @cached_property
     def verdicts(self) -> list[TimingVerdict]:
         from cycletime.training.latency import judge_timing
 
-        judged = self.agents.items()
-        return [judge_timing(dt, agent.period, self.act, self.learn[dt], self.conditions) for dt, agent in judged]
+        judged = self._cycles.items()
+        return [judge_timing(dt, cycles, self.act, self.learn[dt], self.conditions) for dt, cycles in judged]
+
+    @cached_property
+    def _cycles(self) -> dict[Duration, int]:
+        """By cycle time, the cycles from one learning to the next."""
+        from cycletime.training.latency import cycles_between_updates
+
+        return {dt: cycles_between_updates(agent, self.num_envs) for dt, agent in self.agents.items()}
 
     def as_json(self) -> dict[str, Any]:
         from cycletime.training.latency import shortest_dts
@@ -56,6 +64,7 @@ class LatencyReport:
             "algorithm": self.algorithm,
             "observation_size": self.observation_size,
             "action_size": self.action_size,
+            **({} if self.num_envs == 1 else {"num_envs": self.num_envs}),
             "machine": dict(self.machine),
             "margin": self.conditions.margin,
             "episode_s": float(Duration(self.conditions.episode)),
@@ -81,12 +90,13 @@ class LatencyReport:
         # Several cycle times may share one measurement.
         learned = {id(times): (self.agents[dt], times) for dt, times in self.learn.items()}
         calls = [("act", self.act), *((_learning(agent), times) for agent, times in learned.values())]
-        periods = {dt: agent.period for dt, agent in self.agents.items()}
-        every = {dt: f"{period} cycles" if period > 1 else "cycle" for dt, period in periods.items()}
+        every = {dt: f"{cycles} cycles" if cycles > 1 else "cycle" for dt, cycles in self._cycles.items()}
+        several = "" if self.num_envs == 1 else f"; {self.num_envs} environments"
         rows = [(str(each.dt), every[each.dt], *_way_cells(each)) for each in self.verdicts]
         return "\n".join(
             [
-                f"{self.algorithm}: {self.observation_size} numbers in an observation, {self.action_size} in an action",
+                f"{self.algorithm}: {self.observation_size} numbers in an observation, {self.action_size} in an action"
+                f"{several}",
                 f"{machine['cpu']}, {machine['cores']} cores; JAX {machine['jax']} on {machine['device']}",
                 "",
                 _table(
@@ -198,6 +208,8 @@ class Latency:
     """Numbers in an action."""
     hidden: Sizes = NO_NAMES
     """Sizes of the networks' layers."""
+    num_envs: NumEnvs = None
+    """Environments side by side, for all of which one act is computed in a cycle."""
     batch: Annotated[Count, paper_default(rules.PPO.batch)] = None
     """PPO's b at --tuned-at."""
     minibatch: Annotated[Count, arg(help_behavior_hint="(default: the paper's baseline, 50, of SAC 256)")] = None
@@ -252,10 +264,15 @@ class Latency:
             "device": jax.devices()[0].device_kind,
         }
         with Console(stderr=True).status("Timing ...") as status:
-            act, learn = measure_agents(agents, observation_size, action_size, budget_s, status.update)
-        report = LatencyReport(self.algorithm, observation_size, action_size, agents, machine, act, learn, conditions)
+            sizes = observation_size, action_size
+            act, learn = measure_agents(agents, *sizes, budget_s, status.update, self._num_envs)
+        report = LatencyReport(self.algorithm, *sizes, agents, machine, act, learn, conditions, self._num_envs)
         print(json.dumps(report.as_json(), indent=2) if self.json else report.as_text())
         return 0
+
+    @property
+    def _num_envs(self) -> int:
+        return 1 if self.num_envs is None else self.num_envs
 
     def _sizes(self) -> tuple[int, int]:
         from cycletime.tasks import CLOSED_FORMS
@@ -279,6 +296,8 @@ class Latency:
 
     def _agent(self, dt: Duration, action_size: int) -> PPOAgent | SACAgent | ActorCriticAgent:
         from cycletime.agents import ActorCriticAgent, agent_for
+        from cycletime.agents.checks import check_rows
+        from cycletime.agents.from_rules import whole_rows
 
         for word in self.hidden:
             if not word.isdecimal() or int(word) < 1:
@@ -291,12 +310,16 @@ class Latency:
             for name, value in options.items():
                 if value:
                     raise InputError(f"--{name} {value} is given: actor-critic has no such value, so leave it out.")
-            return ActorCriticAgent(**others)
+            check_rows(single := ActorCriticAgent(**others), self._num_envs)
+            return single
         if self.algorithm == "sac" and self.batch is not None:
             raise InputError(f"--batch is {self.batch}: SAC has no batch, so leave it out.")
         given: dict[str, Any] = {name: options[name] for name in ("batch", "minibatch") if options[name] is not None}
         kind = rules.PPO if self.algorithm == "ppo" else partial(rules.SAC, action_size=action_size)
-        return agent_for(kind(dt=self.tuned_at, **given).at(dt, self.rule, self.also), **others)
+        carried = kind(dt=self.tuned_at, **given).at(dt, self.rule, self.also)
+        agent = agent_for(carried, **{**whole_rows(carried, self._num_envs)[0], **others})
+        check_rows(agent, self._num_envs)
+        return agent
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,6 +50,7 @@ Rate: TypeAlias = Annotated[Optional[float], _REAL]  # noqa: UP045
 Whole: TypeAlias = Annotated[int, _WHOLE]
 Real: TypeAlias = Annotated[float, _REAL]
 Text: TypeAlias = Optional[str]  # noqa: UP045
+NumEnvs: TypeAlias = Annotated[Count, arg(help_behavior_hint="(default: 1)")]
 RuleOption: TypeAlias = Annotated[
     Text, arg(metavar="RULE", help_behavior_hint="(default: what is recommended for the values)")
 ]

@@ -18,6 +18,7 @@ from cycletime.cli.options import (
     NO_NAMES,
     Count,
     NameListOption,
+    NumEnvs,
     OwnRulesFile,
     Rate,
     RuleOption,
@@ -128,8 +129,8 @@ def _setting(word: str, kinds: dict[str, str], algorithm: str) -> tuple[str, Any
         raise InputError(f"--set {shorten(word)}: give NAME=VALUE with a field of {algorithm}: {known}{near}")
     try:
         return name, _value(text, kinds[name])
-    except ValueError:
-        right = f", which is {kinds[name]}"
+    except (KeyError, ValueError):
+        right = f", which is {kinds[name]}".replace("bool", "true or false")
         if "tuple" in right:
             right = f": give whole numbers with commas, as in {name}=32,32"
         raise InputError(f"--set {shorten(word)}: {quote(text)} does not fit {name}{right}.") from None
@@ -142,6 +143,8 @@ def _value(text: str, kind: str) -> Any:  # noqa: ANN401 - any field
         return tuple(
             parse_whole_number(part) for part in _LIST.sub(r"\1", text).split(",")
         )  # a study's file has [32, 32]
+    if kind == "bool":
+        return {"true": True, "false": False}[text]
     if "int" in kind:
         return parse_whole_number(text)
     return float(text) if "float" in kind else text
@@ -163,6 +166,8 @@ class TaskOptions:
     env_dt: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(default: its own)")] = None
     """The time step: tasks other than the paper's simulate with it, MuJoCo's environments are retimed to it, and for
     others it says what they do not publish."""
+    num_envs: NumEnvs = None
+    """Environments of each run, side by side; --batch and --env-steps are of all of them together."""
 
 
 @dataclass(frozen=True, kw_only=True)

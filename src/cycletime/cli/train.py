@@ -36,7 +36,11 @@ def describe_run(spec: RunSpec, env_info: EnvInfo) -> str:
     values = ", ".join(f"{name} {getattr(spec.agent, name):g}" for name in CARRIED_VALUES if hasattr(spec.agent, name))
     values += _updates(spec.own_agent)
     carried = f" ({spec.origin['rule']} from {spec.origin['tuned_at']})" if spec.origin else ""
-    lines = [f"{spec.algorithm} at {spec.dt}: {values}{carried}", *(f"note: {note}" for note in spec.notes)]
+    lines = [
+        f"{spec.algorithm} at {spec.dt}: {values}{carried}",
+        *_environments(spec),
+        *(f"note: {note}" for note in spec.notes),
+    ]
     random, learning = (steps * env_info.cycle_steps for steps in (spec.agent.random_steps, spec.agent.period))
     if random >= spec.env_steps:
         lines.append(f"note: the random start lasts {random:,} environment steps, so that the policy never acts.")
@@ -45,10 +49,27 @@ def describe_run(spec: RunSpec, env_info: EnvInfo) -> str:
             f"note: the first learning comes at {learning:,} environment steps: the run goes on until then, and "
             f"returns count up to {spec.env_steps:,}."
         )
-    longest = env_info.longest_episode_steps
+    longest = None if env_info.longest_episode_steps is None else env_info.longest_episode_steps * spec.num_envs
     if longest is not None and longest > spec.env_steps:
-        lines.append(f"note: an episode can last {longest:,} environment steps, so that perhaps none ends in this run.")
+        which = "an episode" if spec.num_envs == 1 else "one of each environment"
+        lines.append(f"note: {which} can last {longest:,} environment steps, so that perhaps none ends in this run.")
     return "\n".join(lines)
+
+
+def _environments(spec: RunSpec) -> list[str]:
+    """Of several environments, how long a rollout of theirs lasts, and how often the agent learns."""
+    if spec.num_envs == 1:
+        return []
+    agent, num_envs = spec.own_agent, spec.num_envs
+    steps, updates = max(1, agent.period // num_envs), max(1, num_envs // agent.period)
+    rollout_s = steps * float(spec.dt)
+    slices: tuple[int, int, int] = getattr(agent, "slice_sizes", (1, 0, 0))
+    gradients = getattr(agent, "epochs", 1) * (slices[0] + bool(slices[2])) * getattr(agent, "gradient_steps", 1)
+    rollouts = f"rollouts of {steps:,} step{'' if steps == 1 else 's'}, {rollout_s:.4g} s"
+    per_update = f"{gradients:,} gradient step{'' if gradients == 1 else 's'}"
+    return [
+        f"{num_envs} environments: {rollouts}; {updates / rollout_s:.4g} updates per simulated second, of {per_update}"
+    ]
 
 
 def _updates(agent: Agent) -> str:
@@ -204,6 +225,7 @@ class Train(AgentOptions, TaskOptions):
             task=self.task,
             env=self.env,
             env_dt=self.env_dt,
+            num_envs=1 if self.num_envs is None else self.num_envs,
             seeds=range(first, first + count),
             device="gpu" if self.engine == "cuda" else self.device,
             engine=self.engine,

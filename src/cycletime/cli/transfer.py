@@ -34,7 +34,7 @@ from cycletime.rules import A2C, DDPG, PPO, SAC, TD3, TQC, Hyperparameters
 from cycletime.rules.hyperparameters import explain_values, transfer_as_json
 
 _LIBRARIES = ", ".join(LIBRARIES)
-_OPTIONS_INSTEAD = {"dt": "--from", "n_envs": "--n-envs"}
+_OPTIONS_INSTEAD = {"dt": "--from", "n_envs": "--num-envs"}
 """What is no word of a library, but is asked for beside them."""
 
 
@@ -64,7 +64,7 @@ class TransferValues(TransferOptions):
     """Values in a library's words, such as: sb3 n_steps=2048 batch_size=64. What is not given is its default."""
     library: Annotated[Text, arg(name="for", metavar="LIBRARY", help_behavior_hint=f"(one of {_LIBRARIES})")] = None
     """Print the values in this library's words too; by default in those of --from-library."""
-    n_envs: Annotated[Count, arg(help_behavior_hint="(default: 1)")] = None
+    n_envs: Annotated[Count, arg(name="num-envs", aliases=["--n-envs"], help_behavior_hint="(default: 1)")] = None
     """The number of parallel environments, for the library's words."""
     to_num_envs: Annotated[Count, arg(help_behavior_hint="(default: as many as before)")] = None
     """The number of parallel environments to go to, with the same batch in samples."""
@@ -79,7 +79,7 @@ class TransferValues(TransferOptions):
     def run(self) -> int:
         target = self.library or next(iter(self.from_library), None)
         if self.n_envs is not None and target is None:
-            raise InputError(f"--n-envs {self.n_envs} matters to a library's words only: name one with --for.")
+            raise InputError(f"--num-envs {self.n_envs} matters to a library's words only: name one with --for.")
         typed = {each.name: getattr(self, each.name, None) for each in fields(self.kind)}
         typed = {name: value for name, value in typed.items() if value is not None}
         before, notes = _before(self, typed)

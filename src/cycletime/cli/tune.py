@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from cycletime.studies.tuning_spec import Tuning
 
 _HORIZONS = {"discount": "discount horizon", "trace_decay": "trace horizon"}
+_REPLACING = ("sampler", "trials", "sampler_seed", "fresh_seeds", "num_envs")
+"""Options that replace what the file says."""
 _SHOWN = 10
 """How many trials the table has."""
 
@@ -45,6 +47,8 @@ class Tune(WorkerOptions):
     """The sampler's seed."""
     fresh_seeds: Annotated[Count, arg(help_behavior_hint="(default: the file's, else 30)")] = None
     """How many fresh seeds the winner is run with again."""
+    num_envs: Annotated[Count, arg(help_behavior_hint="(default: the file's, else 1)")] = None
+    """Environments of each run, side by side."""
     horizons: bool = False
     """Tune discount and trace decay, as horizons in seconds, as 'horizons = true' in the file does; those of
     its own [horizons] table where it has one."""
@@ -56,7 +60,7 @@ class Tune(WorkerOptions):
         from cycletime.studies.tuning_spec import read_tuning
         from cycletime.training.process import stopping
 
-        options = {name: getattr(self, name) for name in ("sampler", "trials", "sampler_seed", "fresh_seeds")}
+        options = {name: getattr(self, name) for name in _REPLACING}
         tuning = read_tuning(self.file, **options, horizons=self.horizons)
         executor = self.executor_for(tuning.study.device)
         file = self._written_to(tuning)

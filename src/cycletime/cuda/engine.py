@@ -33,6 +33,8 @@ def refusal(spec: RunSpec) -> str | None:
         return f"The engine cuda cannot run {world.name!r}: it has {', '.join(TASKS)}."
     if not isinstance(agent, PPOAgent | SACAgent):
         return f"The engine cuda cannot train {spec.algorithm}: it has ppo and sac."
+    if spec.num_envs > 1:
+        return f"num_envs is {spec.num_envs}: the engine cuda has one environment for each run, and compiled has many."
     if spec.exploration is not None:
         return "The engine cuda explores with white noise only: leave the exploration out."
     # A run ends with the learning period, and perhaps the episode, in which it reaches its budget.

@@ -10,6 +10,7 @@ The numbers are those of an H200 with all its multiprocessors busy; on another c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from functools import lru_cache
 from math import ceil
 from typing import Any
@@ -202,6 +203,11 @@ def refusal(agent: PPOAgent) -> str | None:
         return f"hidden is {agent.hidden}: the engine cuda has networks of {(HIDDEN, HIDDEN)} only."
     if agent.period != agent.batch:
         return f"learning_period is {agent.learning_period}: the engine cuda learns once for each batch, {agent.batch}."
+    options = [each for each in fields(agent) if each.metadata.get("option") and each.name != "minibatches"]
+    for name in (each.name for each in options if getattr(agent, each.name) != each.default):
+        return (
+            f"{name} is {getattr(agent, name)}: the engine cuda has the paper's PPO only, and compiled has the choice."
+        )
     size = agent.slice_sizes[1]
     if size > LONGEST_SLICE:
         return f"Mini-batches have {size} samples: the engine cuda takes {LONGEST_SLICE} at most."

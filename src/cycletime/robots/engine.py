@@ -42,6 +42,8 @@ class RealTimeEngine(Engine):
         world = spec.world
         if isinstance(world, ClosedFormWorld):
             return f"{world.name!r} is a task in closed form: the engine real-time is for environments of robots."
+        if spec.num_envs > 1:
+            return f"num_envs is {spec.num_envs}: a robot is one environment, so leave it out."
         if spec.engine.learner == "background" and isinstance(world, RobotEnv) and world.robot == "lockstep":
             return "learner is 'background': in lock-step the robot waits for the agent, so learn inline."
         return None

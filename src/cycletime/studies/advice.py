@@ -64,6 +64,7 @@ class Question:
     enough: float = 0.0
     """A difference of mean scores that does not matter."""
     first_seeds: int = FIRST_RUNS
+    num_envs: int = 1
     real_time: bool = True
     """Whether candidates must act and learn in time on this machine."""
     device: str = "cpu"
@@ -129,6 +130,7 @@ class Question:
             env_steps=self.env_steps,
             tuned={self.algorithm: Tuned(self.present, {name: (value,) for name, value in self.values.items()})},
             others={self.algorithm: {name: (value,) for name, value in self.others.items()}},
+            num_envs=self.num_envs,
             device=self.device,
             engine=self.engine,
             trainer=self.trainer,
@@ -161,8 +163,9 @@ class Question:
             "measure": MEASURES[self.measure][0],
         }
         names = ("confidence", "enough", "first_seeds", "real_time", "device", "engine")
+        several = {} if self.num_envs == 1 else {"num_envs": self.num_envs}
         trainer = {} if self.trainer is None else {"trainer": self.trainer.as_json()}
-        return {**data, **{name: getattr(self, name) for name in names}, **trainer}
+        return {**data, **{name: getattr(self, name) for name in names}, **several, **trainer}
 
 
 _NAMES = {"world": "task", "present": "tuned_at", "others": "set"}

@@ -300,7 +300,7 @@ class MachineMeasurements:
 
     clock: Callable[[], float] = time.monotonic
     in_time: Callable[
-        [Mapping[Duration, Agent], WorldFacts, Callable[[str], object]], Mapping[Duration, RealTimeFit]
+        [Mapping[Duration, Agent], WorldFacts, Callable[[str], object], int], Mapping[Duration, RealTimeFit]
     ] = measure_real_time_fit
     costs: Callable[[Plan], tuple[Costs, float]] = lambda plan: measure_costs(plan, plan.runs)
     """What runs of a plan cost, and how long a process takes to start."""
@@ -371,7 +371,9 @@ def _measure(
     return {
         "comparable": returns_are_comparable(question.world, facts.env_dt, dts),
         "machine": describe_machine(),
-        "in_time": instruments.in_time(question.own_agents(dts), facts, instruments.tell) if question.real_time else {},
+        "in_time": instruments.in_time(question.own_agents(dts), facts, instruments.tell, question.num_envs)
+        if question.real_time
+        else {},
     }
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from cycletime.agents import Agent
 from cycletime.duration import Duration, cycle_steps
-from cycletime.training.latency import TimingConditions, judge_timing, measure_agents
+from cycletime.training.latency import TimingConditions, cycles_between_updates, judge_timing, measure_agents
 from cycletime.training.machine import cores, processor, system_load
 from cycletime.training.spec import LearnerName
 from cycletime.training.worlds import ActionBounds, ClosedFormWorld, ForeignEnv, World, make_env, observation_size
@@ -107,12 +107,16 @@ class RealTimeFit:
 
 
 def measure_real_time_fit(
-    agents: Mapping[Duration, Agent], facts: WorldFacts, tell: Callable[[str], object] = lambda what: None
+    agents: Mapping[Duration, Agent],
+    facts: WorldFacts,
+    tell: Callable[[str], object] = lambda what: None,
+    num_envs: int = 1,
 ) -> dict[Duration, RealTimeFit]:
-    act, learn = measure_agents(agents, facts.observation_size, facts.action_size, MEASURE_DURATION_S, tell)
+    sizes = facts.observation_size, facts.action_size
+    act, learn = measure_agents(agents, *sizes, MEASURE_DURATION_S, tell, num_envs)
     found = {}
     for dt, agent in agents.items():
-        timing = judge_timing(dt, agent.period, act, learn[dt], TimingConditions())
+        timing = judge_timing(dt, cycles_between_updates(agent, num_envs), act, learn[dt], TimingConditions())
         way: LearnerName | None = "inline" if timing.inline.fits else "background" if timing.background.fits else None
         found[dt] = RealTimeFit(act.p99_s, learn[dt].p99_s, timing.act.share, timing.background.share, way)
     return found

@@ -167,6 +167,7 @@ class Cell:
     env_steps: int
     engine: EngineSpec
     origin: Mapping[str, Any]
+    num_envs: int = 1
 
     def run(self, seed: int) -> RunSpec:
         return RunSpec(
@@ -175,6 +176,7 @@ class Cell:
             dt=self.dt,
             env_steps=self.env_steps,
             seed=seed,
+            num_envs=self.num_envs,
             engine=self.engine,
             origin=self.origin,
         )
@@ -201,6 +203,8 @@ class StudySpec:
     """By algorithm, further fields of the agent."""
     points: Mapping[str, tuple[Point, ...]] = field(default_factory=dict)
     """By algorithm, choices of values that are not a grid, on top of the others."""
+    num_envs: int = 1
+    """The environments of each run; a trainer has its own number."""
     device: str = "cpu"
     width: int | None = None
     """The runs that one program carries; None where `resolved` is to choose."""
@@ -214,6 +218,7 @@ class StudySpec:
     def __post_init__(self) -> None:
         check_study_engine(self.engine)
         check_choice(self, "device", ("cpu", "gpu"))
+        check_counts(self, "num_envs")
         if self.width is not None:
             check_counts(self, "width")
             if self.width > MAX_RUNS:
@@ -240,7 +245,7 @@ class StudySpec:
         """Refuse unknown environments, and budgets in which no episode can end."""
         for world in self.worlds:
             refuse_unknown_env(world)
-            refuse_budget_without_episode(world, self.env_steps)
+            refuse_budget_without_episode(world, self.env_steps, self.num_envs)
 
     def check_runs(self) -> None:
         """Refuse what cannot run, also by values that rules have carried."""
@@ -326,6 +331,7 @@ class StudySpec:
             tuned_at=tuned_at if carries else None,
             rule=used if carries else None,
             others={name: value for name, value in values.items() if name not in tunable},
+            num_envs=self.num_envs,
             trainer=self.trainer,
         )
         varied = {name for grid in self.grids(algorithm) for name, tried in grid.items() if len(tried) > 1}
@@ -333,7 +339,7 @@ class StudySpec:
         hyperparameters = {name: value for name, value in values.items() if name in varied}
         labels = {"task": world.name, "algorithm": algorithm, "rule": rule, "dt": dt, **hyperparameters}
         engine = EngineSpec(device=self.device, width=self.width or 1)
-        cell = Cell(labels, world, agent, dt, self.env_steps, engine, origin)
+        cell = Cell(labels, world, agent, dt, self.env_steps, engine, origin, self.num_envs)
         wanted = self.engine if isinstance(world, ClosedFormWorld) else AUTO
         return replace(cell, engine=with_engine(cell.run(self.seeds[0]), wanted).engine)
 

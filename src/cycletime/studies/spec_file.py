@@ -213,6 +213,7 @@ _KNOWN_KEYS = {
         "env_steps",
         "simulated_s",
         "env_dt",
+        "num_envs",
         "trainer",
         "tuned",
         "set",
@@ -243,7 +244,7 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
                 place = "tuned" if theirs.ours in TUNABLE["ppo"] else "set"
                 near = f"; {key} is {theirs.ours} here, in the table {place}."
             raise InputError(f"{key!r} is nothing that a study has: it has {', '.join(sorted(_KNOWN_KEYS))}{near}")
-    table = _with_zoo_entry(table, folder)
+    table = _with_trainers_num_envs(_with_zoo_entry(table, folder))
     algorithms = tuple(_as_list(table, "algorithm"))
     trainer = read_trainer(table["trainer"], folder) if "trainer" in table else None
     for algorithm in algorithms:
@@ -265,6 +266,7 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
         tuned=tuned,
         others=others,
         points=points,
+        num_envs=_count("num_envs", table.get("num_envs", 1)),
         device=str(table.get("device", "cpu")),
         width=_count("width", table["width"]) if "width" in table else None,
         engine=str(table.get("engine", AUTO)),
@@ -289,6 +291,7 @@ def study_table(study: StudySpec) -> dict[str, Any]:
         "seeds": list(study.seeds),
         "env_steps": study.env_steps,
         **values_table(study),
+        **({} if study.num_envs == 1 else {"num_envs": study.num_envs}),
         "device": study.device,
         **({} if study.width is None else {"width": study.width}),
         **({} if study.engine == AUTO else {"engine": study.engine}),
@@ -358,6 +361,18 @@ def _with_zoo_entry(table: Mapping[str, Any], folder: Path) -> Mapping[str, Any]
     said = {name: each for name, each in settings.items() if each is not None and name != "n_timesteps"}
     kept = {name: each for name, each in trainer.items() if name != "zoo"}
     return {**table, "set": {**said, **table.get("set", {})}, "trainer": {"num_envs": num_envs, **kept}}
+
+
+def _with_trainers_num_envs(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The study with its num_envs in its trainer, which has the key too."""
+    if "num_envs" not in table or "trainer" not in table:
+        return table
+    trainer, num_envs = table["trainer"], _count("num_envs", table["num_envs"])
+    own = {"name": trainer} if isinstance(trainer, str) else trainer
+    if isinstance(own, Mapping) and own.get("num_envs", num_envs) != num_envs:
+        raise InputError(f"num_envs is {num_envs} and the trainer's {quote(own['num_envs'])}: give one of them.")
+    rest = {key: value for key, value in table.items() if key != "num_envs"}
+    return {**rest, "trainer": {**own, "num_envs": num_envs} if isinstance(own, Mapping) else own}
 
 
 def _budget(table: Mapping[str, Any], worlds: Sequence[World]) -> int:

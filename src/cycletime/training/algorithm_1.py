@@ -6,7 +6,12 @@ forms: a run alone has a loop over episodes around one over cycles, so that a ne
 ends; runs side by side (under `vmap`) must all take the same path, so that every cycle chooses between going on and
 beginning anew.
 
-The program's shapes depend on the task, the agent's shapes, k, the buffer's capacity and the number of lanes, and on
+With N environments a run takes N agent steps at a time, a row of the buffer: b samples are N columns of b / N rows, and
+the advantages of each column end in its own successor's value. Everything is counted over all of them: agent steps,
+environment steps and episodes, which have numbers (and so their starts) in the order of rows, then columns, in which
+those before them end. The noise of a row is that of as many agent steps that follow each other, as in `stepped_loop`.
+
+The program's shapes depend on the task, the agent's shapes, k, N, the buffer's capacity and the number of lanes, and on
 nothing else: seeds and the agents' rates are data. A lane's numbers differ in their last bits between widths, and not
 by its place or its neighbours at one width. `stepped_loop` has Algorithm 1 around any environment.
 """
@@ -48,6 +53,8 @@ class TimedTask:
     task: ClosedFormTask
     cycle_steps: int
     """k, the environment steps that an action is held for."""
+    num_envs: int = 1
+    """N, the environments of a run."""
 
     def cycles_in(self, duration: Duration) -> int:
         return -(-cycle_steps(duration, self.task.env_dt) // self.cycle_steps)
@@ -57,20 +64,27 @@ class TimedTask:
         return self.cycles_in(self.task.shortest_episode) < self.cycles_in(self.task.time_limit)
 
     def steps_until_learning(self, agent: Agent) -> int:
-        """The most agent steps from one learning to the next."""
+        """The most agent steps from one learning to the next, of all environments."""
         if agent.learn_when == "batch":
-            return agent.period
+            return max(agent.period, self.num_envs)
         longest = self.cycles_in(self.task.time_limit)
         return agent.period - 1 + longest if self.episodes_vary else ceil(agent.period / longest) * longest
 
+    def updates_at_once(self, agent: Agent) -> int:
+        """Learnings that fall due after one row, where it has more agent steps than lie between two of them."""
+        return max(1, self.num_envs // agent.period)
+
     def most_episodes(self, agent_steps: _Count) -> _Count:
         """No more episodes than this end within so many agent steps."""
-        return -(-agent_steps // self.cycles_in(self.task.shortest_episode)) + 1
+        each = -(-agent_steps // (self.num_envs * self.cycles_in(self.task.shortest_episode))) + 1
+        return each * self.num_envs
 
 
 class EpisodeState(NamedTuple):
+    """Where a run's episode is; with several environments, all but the counts of the run have an entry for each."""
+
     steps: jax.Array
-    """Agent steps since the last learning."""
+    """The run's agent steps since the last learning."""
     state: State
     observation: jax.Array
     episode_return: jax.Array
@@ -78,6 +92,8 @@ class EpisodeState(NamedTuple):
     episodes: jax.Array
     """The episodes that ended since the run began."""
     noise: NoiseState = None
+    env_steps: jax.Array | None = None
+    """The environment steps since the run began; None with one environment, whose episodes say it."""
 
 
 class EpisodeTable(NamedTuple):
@@ -86,6 +102,9 @@ class EpisodeTable(NamedTuple):
     episode_return: jax.Array
     env_steps: jax.Array
     agent_steps: jax.Array
+    run_env_steps: jax.Array | None = None
+    """The run's environment steps at its end; None with one environment, where episodes follow each other."""
+    run_agent_steps: jax.Array | None = None
 
 
 class RolloutState(NamedTuple):
@@ -126,7 +145,7 @@ class Rollout:
 
     def side_by_side(self, state: RolloutState) -> RolloutState:
         """Go on until it is time to learn; the form for `vmap`."""
-        steps = self.timed_task.steps_until_learning(self.agent)
+        rows = self.timed_task.steps_until_learning(self.agent) // self.timed_task.num_envs
         may_wait = self.agent.learn_when == "episode_end" and self.timed_task.episodes_vary
 
         def cycle(state: RolloutState, _: None) -> tuple[RolloutState, None]:
@@ -138,33 +157,44 @@ class Rollout:
             waits = (state.walk.steps >= self.agent.period) & (state.walk.episode_steps == 0)
             return jax.tree.map(lambda old, new: jnp.where(waits, old, new), state, after), None
 
-        return lax.scan(cycle, state, None, length=steps)[0]
+        return lax.scan(cycle, state, None, length=rows)[0]
 
     def _cycle(self, walk: EpisodeState, buffer: Buffer) -> tuple[EpisodeState, Buffer, jax.Array]:
-        normals, begins = self.draws.normals[walk.steps], walk.episode_steps == 0
-        noise, noise_state = explore(self.agent.exploration, walk.noise, normals, begins)
-        action = choose_action(self.agent, self.psi, walk.observation, noise, self.agent_steps + walk.steps)
-        step = self.timed_task.task.cycle(walk.state, action, self.timed_task.cycle_steps)
+        task, num_envs, agent_steps = self.timed_task.task, self.timed_task.num_envs, self.agent_steps + walk.steps
+        hold = partial(task.cycle, cycle_steps=self.timed_task.cycle_steps)
+        if num_envs == 1:
+            normals = self.draws.normals[walk.steps]
+        else:
+            normals = lax.dynamic_slice_in_dim(self.draws.normals, walk.steps, num_envs)
+            agent_steps, hold = agent_steps + jnp.arange(num_envs)[:, None], jax.vmap(hold)
+        noise, noise_state = explore(self.agent.exploration, walk.noise, normals, walk.episode_steps == 0)
+        action = choose_action(self.agent, self.psi, walk.observation, noise, agent_steps)
+        before, step = walk.state.env_steps, hold(walk.state, action)
         transition = Transition(
             walk.observation, action, step.reward, step.observation, step.terminated, step.truncated
         )
         first_only = self.agent.learn_when == "episode_end"
         buffer = buffer.store_first(transition) if first_only else buffer.store(transition)
         walk = EpisodeState(
-            steps=walk.steps + 1,
+            steps=walk.steps + num_envs,
             state=step.state,
             observation=step.observation,
             episode_return=walk.episode_return + step.reward,
             episode_steps=walk.episode_steps + 1,
             episodes=walk.episodes,
             noise=noise_state,
+            env_steps=walk.env_steps,
         )
+        if walk.env_steps is not None:
+            walk = walk._replace(env_steps=walk.env_steps + jnp.sum(step.state.env_steps - before))
         return walk, buffer, step.terminated | step.truncated
 
     def _end_episode(
         self, walk: EpisodeState, buffer: Buffer, episodes: EpisodeTable, ended: jax.Array
     ) -> RolloutState:
         """Record the episode, and begin another if it ended; if not, what was recorded is written over later."""
+        if self.timed_task.num_envs > 1:
+            return self._end_episodes(walk, buffer, episodes, ended)
         index = walk.episodes - self.draws.first
         now = EpisodeTable(walk.episode_return, walk.state.env_steps, walk.episode_steps)
         episodes = jax.tree.map(lambda table, number: table.at[index].set(number), episodes, now)
@@ -177,6 +207,41 @@ class Rollout:
             episodes=walk.episodes + 1,
         )
         walk = jax.tree.map(lambda new, old: jnp.where(ended, new, old), begun, walk)
+        return RolloutState(walk, buffer, episodes)
+
+    def _end_episodes(
+        self, walk: EpisodeState, buffer: Buffer, episodes: EpisodeTable, ended: jax.Array
+    ) -> RolloutState:
+        """Record those of several environments that ended, and begin others in their place."""
+        assert walk.env_steps is not None, "several environments have a count of their steps"
+        totals = walk.env_steps, self.agent_steps + walk.steps
+
+        def record() -> tuple[EpisodeState, EpisodeTable]:
+            count = jnp.cumsum(ended, dtype=jnp.int32)
+            index = walk.episodes - self.draws.first + count - 1
+            now = EpisodeTable(
+                walk.episode_return,
+                walk.state.env_steps,
+                walk.episode_steps,
+                *(jnp.broadcast_to(total, ended.shape) for total in totals),
+            )
+            row = jnp.where(ended, index, len(episodes.env_steps))
+            table = jax.tree.map(lambda table, numbers: table.at[row].set(numbers, mode="drop"), episodes, now)
+            fresh = jax.tree.map(lambda starts: starts.at[index].get(mode="clip"), self.draws.starts)
+            begun = walk._replace(
+                state=fresh,
+                observation=jax.vmap(self.timed_task.task.observe)(fresh),
+                episode_return=jnp.zeros_like(walk.episode_return),
+                episode_steps=jnp.zeros_like(walk.episode_steps),
+            )
+
+            def choose(new: jax.Array, old: jax.Array) -> jax.Array:
+                return jnp.where(ended.reshape(-1, *[1] * (old.ndim - 1)), new, old) if old.ndim else old
+
+            chosen: EpisodeState = jax.tree.map(choose, begun, walk)
+            return chosen._replace(episodes=walk.episodes + count[-1]), table
+
+        walk, episodes = lax.cond(ended.any(), record, lambda: (walk, episodes))
         return RolloutState(walk, buffer, episodes)
 
 
@@ -192,7 +257,7 @@ class DrawPlan:
 
     timed_task: TimedTask
     periods: int
-    """The most learning periods of a chunk."""
+    """The most learning periods of a chunk; those that end with one row count as one."""
     alone: bool
     """Whether it draws for one run, or for several under `vmap`, where all go as far as they can."""
     learns: bool
@@ -239,13 +304,22 @@ def _draw_run(plan: DrawPlan, agent: Agent, seed_key: jax.Array, since: DrawStar
     task, steps = plan.timed_task.task, plan.timed_task.steps_until_learning(agent)
     numbers = normals_per_step(agent.exploration, task.action_size)
 
+    updates = plan.timed_task.updates_at_once(agent)
+
     def of_periods(counts: jax.Array) -> tuple[jax.Array, Draws]:
+        if updates > 1:
+            counts = (updates * counts[:, None] + jnp.arange(updates)).ravel()
         keys = keys_for(seed_key, dict.fromkeys((Purpose.NOISE, Purpose.LEARNING), since.period + counts))
-        normals = draw_normals(keys[Purpose.NOISE], steps, numbers)
-        return normals, draw_updates(agent, keys[Purpose.LEARNING], task.action_size) if plan.learns else None
+        normals = draw_normals(keys[Purpose.NOISE], steps // updates, numbers)
+        drawn = normals, draw_updates(agent, keys[Purpose.LEARNING], task.action_size) if plan.learns else None
+        if updates == 1:
+            return drawn
+        learning = jax.tree.map(lambda each: each.reshape(-1, updates, *each.shape[1:]), drawn[1])
+        return normals.reshape(-1, steps, numbers), learning
 
     def of_episodes(counts: jax.Array) -> State:
-        return jax.vmap(task.reset)(keys_for(seed_key, {Purpose.STARTS: since.episodes + 1 + counts})[Purpose.STARTS])
+        counts += since.episodes + plan.timed_task.num_envs
+        return jax.vmap(task.reset)(keys_for(seed_key, {Purpose.STARTS: counts})[Purpose.STARTS])
 
     most_episodes = plan.timed_task.most_episodes(plan.periods * steps)
     if not plan.alone:
@@ -316,8 +390,10 @@ def _initial_state_program(
     return _initial_state_programs[known]
 
 
-@partial(jax.jit, static_argnames=("task", "exploration"))
-def initial_episode_state(task: ClosedFormTask, exploration: CoherentNoise | None, seed_key: jax.Array) -> EpisodeState:
+@partial(jax.jit, static_argnames=("task", "exploration", "num_envs"))
+def initial_episode_state(
+    task: ClosedFormTask, exploration: CoherentNoise | None, seed_key: jax.Array, num_envs: int = 1
+) -> EpisodeState:
     """A run's first episode before its first step; of several runs, by several keys, all side by side.
 
     With all optimisations, since what is seen of a state depends on them in its last bits.
@@ -329,7 +405,15 @@ def initial_episode_state(task: ClosedFormTask, exploration: CoherentNoise | Non
         noise = initial_noise_state(exploration, task.action_size, dtype=task.dtype)
         return EpisodeState(count, state, task.observe(state), nothing, count, count, noise)
 
-    return jax.vmap(one)(seed_key) if seed_key.ndim else one(seed_key)
+    def several(seed_key: jax.Array) -> EpisodeState:
+        states = jax.vmap(lambda count: task.reset(key_for(seed_key, Purpose.STARTS, count)))(jnp.arange(num_envs))
+        counts, nothing = jnp.zeros((num_envs,), jnp.int32), jnp.zeros((num_envs,), task.dtype)
+        noise = initial_noise_state(exploration, num_envs, task.action_size, dtype=task.dtype)
+        seen = jax.vmap(task.observe)(states)
+        return EpisodeState(counts[0], states, seen, nothing, counts, counts[0], noise, env_steps=counts[0])
+
+    begin = one if num_envs == 1 else several
+    return jax.vmap(begin)(seed_key) if seed_key.ndim else begin(seed_key)
 
 
 Matmul: TypeAlias = Literal["fastest", "float32"]
@@ -356,7 +440,7 @@ class ChunkOutput(NamedTuple):
     episodes: EpisodeTable
     """The episodes that ended in it; the tables may have room for more."""
     metrics: Metrics
-    """By name, one number for each learning period, and the run's `agent_steps` at each; empty while the agent does not
+    """By name, one number for each learning, and the run's `agent_steps` at each; empty while the agent does not
     learn yet."""
 
 
@@ -364,6 +448,7 @@ class ChunkOutput(NamedTuple):
 class ProgramShape:
     timed_task: TimedTask
     capacity: int
+    """Rows of the buffer, each with an agent step of every environment."""
     periods: int
     alone: bool
     matmul: Matmul = "fastest"
@@ -371,14 +456,15 @@ class ProgramShape:
 
 def initialize(shape: ProgramShape, agent: Agent, seed_key: jax.Array) -> LoopState:
     """A run before its first step; of several, by keys and rates in arrays, all side by side."""
-    task = shape.timed_task.task
+    task, num_envs = shape.timed_task.task, shape.timed_task.num_envs
     sizes = (task.observation_size, task.action_size)
-    key, nothing, buffer = _empty_state(seed_key, shape.capacity, *sizes)
-    psi, walk = initial_agent_state(agent, seed_key, *sizes), initial_episode_state(task, agent.exploration, seed_key)
+    key, nothing, buffer = _empty_state(seed_key, shape.capacity, *sizes, num_envs)
+    psi = initial_agent_state(agent, seed_key, *sizes)
+    walk = initial_episode_state(task, agent.exploration, seed_key, num_envs)
     return LoopState(seed_key=key, period=nothing[0], agent_steps=nothing[1], psi=psi, walk=walk, buffer=buffer)
 
 
-@partial(jax.jit, static_argnums=(1, 2, 3))
+@partial(jax.jit, static_argnums=(1, 2, 3, 4))
 def _empty_state(seed_key: jax.Array, *sizes: int) -> tuple[jax.Array, tuple[jax.Array, jax.Array], Buffer]:
     """A copy of the key, since chunks take it over, two counts and a buffer; one program, since a start feels each."""
     lanes, buffer = seed_key.shape, Buffer.empty(*sizes)
@@ -419,7 +505,7 @@ def advance_with_draws(
 def _advance_run(
     shape: ProgramShape, agent: Agent, state: LoopState, draws: ChunkDraws, *, periods: jax.Array, learns: bool
 ) -> tuple[LoopState, ChunkOutput]:
-    first = state.walk.episodes
+    first, updates = state.walk.episodes, shape.timed_task.updates_at_once(agent)
     if not shape.alone:
         state = state._replace(psi=stack_critics(state.psi))
 
@@ -427,18 +513,22 @@ def _advance_run(
         state, output = carry
         rolling = RolloutDraws(draws.normals[index], draws.starts, first)
         rollout = Rollout(shape.timed_task, agent, state.psi, state.agent_steps, rolling)
-        roll_out = rollout.alone if shape.alone else rollout.side_by_side
+        roll_out = rollout.alone if shape.alone and shape.timed_task.num_envs == 1 else rollout.side_by_side
         walk, buffer, episodes = roll_out(RolloutState(state.walk, state.buffer, output.episodes))
         psi, metrics, agent_steps = state.psi, output.metrics, state.agent_steps + walk.steps
         if learns:
-            psi, learned = _update(agent, psi, buffer, jax.tree.map(lambda each: each[index], draws.learning))
+            now = jax.tree.map(lambda each: each[index], draws.learning)
+            if updates == 1:
+                psi, learned = _update(agent, psi, buffer, now)
+            else:
+                psi, learned = lax.scan(lambda psi, draws: _update(agent, psi, buffer, draws), psi, now)
             learned = {**learned, "agent_steps": agent_steps}
             metrics = jax.tree.map(lambda table, number: table.at[index].set(number), metrics, learned)
         if agent.learn_when == "episode_end":
             buffer = buffer.emptied()
         after = LoopState(
             seed_key=state.seed_key,
-            period=state.period + 1,
+            period=state.period + updates,
             agent_steps=agent_steps,
             psi=psi,
             walk=walk._replace(steps=jnp.zeros_like(walk.steps)),
@@ -463,8 +553,11 @@ def _empty_output(shape: ProgramShape, agent: Agent, state: LoopState, draws: Dr
     numbers, counts = jnp.zeros((episodes,), task.task.dtype), jnp.zeros((episodes,), jnp.int32)
     metrics: Metrics = {}
     if learns:
-        one = jax.tree.map(lambda each: each[0], draws)
+        updates = task.updates_at_once(agent)
+        one = jax.tree.map(lambda each: each[0] if updates == 1 else each[0, 0], draws)
         learned = jax.eval_shape(_update, agent, state.psi, state.buffer, one)[1]
-        metrics = {name: jnp.zeros((shape.periods,), each.dtype) for name, each in learned.items()}
-        metrics["agent_steps"] = jnp.zeros((shape.periods,), jnp.int32)
-    return ChunkOutput(EpisodeTable(numbers, counts, counts), metrics)
+        rows = (shape.periods,) if updates == 1 else (shape.periods, updates)
+        metrics = {name: jnp.zeros(rows, each.dtype) for name, each in learned.items()}
+        metrics["agent_steps"] = jnp.zeros(rows, jnp.int32)
+    totals = (counts, counts) if task.num_envs > 1 else ()
+    return ChunkOutput(EpisodeTable(numbers, counts, counts, *totals), metrics)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from cycletime.agents.agent import AgentState
 from cycletime.agents.exploration import normals_per_step
+from cycletime.agents.ppo import OPTIONAL_RATES
 from cycletime.errors import InputError, NoGpuError, RunError
 from cycletime.training.algorithm_1 import advance, initialize
 from cycletime.training.checkpoints import named_arrays, tree_from_arrays
@@ -135,8 +136,6 @@ def _item_bytes(each: Any) -> int:  # noqa: ANN401 - a shape, or a key's
     return 8 if jnp.issubdtype(each.dtype, jax.dtypes.prng_key) else int(each.dtype.itemsize)
 
 
-_RATES = ("discount", "trace_decay", "learning_rate", "clip", "policy_rate", "value_rate", "target_smoothing")
-"""Fields that a compiled program takes as data."""
 MOST_LANES = 512
 """No program is wider: a GPU is busy by then, and all its runs would be lost together."""
 GPU_BYTES = 64 * 2**30
@@ -157,9 +156,11 @@ class CompiledEngine(Engine):
     def program(self, spec: RunSpec) -> str:
         """All but seeds and rates."""
         data = spec.as_json()
-        agent = {name: value for name, value in data["agent"].items() if name not in _RATES}
-        names = ("world", "algorithm", "dt", "env_steps", "engine", "exploration")
-        return json.dumps([*(data[name] for name in names), agent])
+        rates = {each.name for each in fields(spec.own_agent) if each.metadata.get("rate")}  # type: ignore[arg-type]
+        options = dict.fromkeys(rates & data["agent"].keys() & set(OPTIONAL_RATES), "set")
+        agent = {name: value for name, value in data["agent"].items() if name not in rates} | options
+        names = ("world", "algorithm", "dt", "env_steps", "num_envs", "engine", "exploration")
+        return json.dumps([*(data.get(name) for name in names), agent])
 
     def most_lanes(self, spec: RunSpec) -> int:
         """As many as a data-centre card has memory for; a CPU is busy with one."""
@@ -195,6 +196,7 @@ def make_loop(spec: RunSpec) -> CompiledLoop:
         agent=spec.bound_agent,
         dt=spec.dt,
         env_steps=spec.env_steps,
+        num_envs=spec.num_envs,
         width=spec.engine.width,
     )
 

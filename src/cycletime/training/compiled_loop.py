@@ -20,7 +20,14 @@ from numpy.typing import NDArray
 
 from cycletime.agents import Agent
 from cycletime.agents.agent import AgentState, periods_before_learning
-from cycletime.agents.checks import check_agent, check_choice, check_counts, check_env_steps, check_precision
+from cycletime.agents.checks import (
+    check_agent,
+    check_choice,
+    check_counts,
+    check_env_steps,
+    check_precision,
+    check_rows,
+)
 from cycletime.agents.exploration import check_cycle
 from cycletime.duration import DurationField, cycle_steps
 from cycletime.errors import InputError
@@ -87,6 +94,8 @@ class CompiledLoop:
     """The action-cycle time."""
     env_steps: int
     """The budget of each run, in environment steps."""
+    num_envs: int = 1
+    """The environments of each run; the budget, the batch and all counts are of all of them together."""
     width: int = 1
     """The runs that one program carries. Part of a run's identity, since it can change a run's last bits."""
     matmul: Matmul = "fastest"
@@ -98,8 +107,19 @@ class CompiledLoop:
         check_cycle(self.agent.exploration, self.dt)
         check_env_steps(self)
         check_counts(self, "width")
+        check_rows(self.agent, self.num_envs)
+        self._check_num_envs()
         check_choice(self, "matmul", ("fastest", "float32"))
         check_precision(self.task.dtype)
+
+    def _check_num_envs(self) -> None:
+        """Refuse a budget beyond what the steps of several environments, which 32 bits count, may reach."""
+        last_period = self.shape.timed_task.steps_until_learning(self.agent) * self.shape.timed_task.cycle_steps
+        if self.num_envs > 1 and self.env_steps + last_period >= 2**31:
+            raise InputError(
+                f"env_steps is {self.env_steps}: with {self.num_envs} environments, which learn every {last_period:,} "
+                f"environment steps, it must be below {2**31 - last_period}."
+            )
 
     def start(self, seeds: Sequence[int], agents: Sequence[Agent] | None = None) -> CompiledPosition:
         """The lanes before their first step; lanes without a run repeat the last."""
@@ -126,7 +146,7 @@ class CompiledLoop:
         if position is None:
             position = self.start(seeds, agents)
         self._check_position(position, keys)
-        runs, before_learning = len(seeds), periods_before_learning(self.agent)
+        runs, before_learning = len(seeds), periods_before_learning(self.agent, self.num_envs)
         second_has: dict[bool, int] = {}  # of periods with learning and without, which take far longer or shorter
         while (left := self._periods_left(position, runs, until)) > 0:
             began, learns = clock(), position.period >= before_learning
@@ -142,12 +162,12 @@ class CompiledLoop:
 
     @cached_property
     def shape(self) -> ProgramShape:
-        timed_task = TimedTask(self.task, cycle_steps(self.dt, self.task.env_dt))
-        numbers = max(1, numbers_per_update(jax.tree.structure(self.agent), self.task.action_size))
+        updates = self._timed_task.updates_at_once(self.agent)
+        numbers = max(1, updates * numbers_per_update(jax.tree.structure(self.agent), self.task.action_size))
         most_numbers = min(MOST_NUMBERS, int(MOST_NUMBERS_TOGETHER / self.width))
-        periods = min(MOST_PERIODS, MOST_AGENT_STEPS // self.agent.period, most_numbers // numbers)
+        periods = min(MOST_PERIODS, MOST_AGENT_STEPS // max(self.agent.period, self.num_envs), most_numbers // numbers)
         return ProgramShape(
-            timed_task=timed_task,
+            timed_task=self._timed_task,
             capacity=self._capacity,
             periods=max(1, periods),
             alone=self.width == 1,
@@ -157,19 +177,26 @@ class CompiledLoop:
     @cached_property
     def room(self) -> int:
         """The rows of its buffer that a run can fill, and all that has to be kept of it."""
-        timed_task = TimedTask(self.task, cycle_steps(self.dt, self.task.env_dt))
+        timed_task = self._timed_task
         # No run takes more agent steps: full cycles, and one more for each episode that cuts a cycle short.
         shortest = cycle_steps(self.task.shortest_episode, self.task.env_dt)
         steps = ceil(self.env_steps / timed_task.cycle_steps) + ceil(self.env_steps / shortest)
-        return min(self.agent.capacity, steps + timed_task.steps_until_learning(self.agent))
+        rows = ceil((steps + timed_task.steps_until_learning(self.agent)) / self.num_envs)
+        return min(self.agent.capacity // self.num_envs, rows)
+
+    @cached_property
+    def _timed_task(self) -> TimedTask:
+        return TimedTask(self.task, cycle_steps(self.dt, self.task.env_dt), self.num_envs)
 
     @property
     def _capacity(self) -> int:
         """As many rows as lanes can fill; alone, where memory is no concern, the same for as many budgets as can be."""
         if self.width > 1:
             return self.room
-        numbers = 2 * self.task.observation_size + self.task.action_size + 3
-        return min(self.agent.capacity, max(1 << (self.room - 1).bit_length(), ROOMY_NUMBERS // numbers))
+        numbers = (2 * self.task.observation_size + self.task.action_size + 3) * self.num_envs
+        return min(
+            self.agent.capacity // self.num_envs, max(1 << (self.room - 1).bit_length(), ROOMY_NUMBERS // numbers)
+        )
 
     def _lanes(self, seeds: Sequence[int], agents: Sequence[Agent] | None) -> tuple[Agent, jax.Array]:
         """The agents of all lanes as one whose rates are arrays, and the keys of their seeds."""
@@ -213,8 +240,10 @@ class CompiledLoop:
         return periods if until is None else min(periods, until - position.period)
 
     def _env_steps(self, position: CompiledPosition) -> NDArray[np.int64]:
-        current = np.atleast_1d(np.asarray(position.state.walk.state.env_steps, np.int64))
-        return position.ended_env_steps + current
+        walk = position.state.walk
+        if walk.env_steps is not None:
+            return np.atleast_1d(np.asarray(walk.env_steps, np.int64))
+        return position.ended_env_steps + np.atleast_1d(np.asarray(walk.state.env_steps, np.int64))
 
     def _advance(
         self, agent: Agent, position: CompiledPosition, periods: int, runs: int, *, learns: bool
@@ -236,7 +265,8 @@ class CompiledLoop:
             ),
         )
         after = self._env_steps(position)
-        metrics = {name: table.reshape(self.width, -1)[:, :periods] for name, table in output.metrics.items()}
+        learnings = periods * self._timed_task.updates_at_once(self.agent)
+        metrics = {name: table.reshape(self.width, -1)[:, :learnings] for name, table in output.metrics.items()}
         if metrics:
             metrics["agent_steps"] = metrics["agent_steps"].astype(np.int64)
         going = before < self.env_steps
@@ -260,16 +290,22 @@ class CompiledLoop:
         return {lane: jax.tree.map(lambda leaf, lane=lane: leaf[lane].copy(), psi) for lane in lanes}
 
     def _episodes(self, output: ChunkOutput, position: CompiledPosition, lane: int, count: int) -> Episodes:
-        tables = [np.asarray(table).reshape(self.width, -1)[lane] for table in output.episodes]
+        columns = (table for table in output.episodes if table is not None)
+        tables = [np.asarray(table).reshape(self.width, -1)[lane] for table in columns]
         if count > len(tables[0]):
             raise RuntimeError(
                 f"{count} episodes ended in a chunk with room for {len(tables[0])}: {self.task} has a wrong "
                 "shortest_episode."
             )
-        returns, env_steps, agent_steps = (table[:count] for table in tables)
+        returns, env_steps, agent_steps, *of_run = (table[:count] for table in tables)
+        if of_run:
+            run_env_steps, run_agent_steps = (table.astype(np.int64) for table in of_run)
+        else:
+            run_env_steps = position.ended_env_steps[lane] + np.cumsum(env_steps, dtype=np.int64)
+            run_agent_steps = position.ended_agent_steps[lane] + np.cumsum(agent_steps, dtype=np.int64)
         return Episodes(
-            env_steps=position.ended_env_steps[lane] + np.cumsum(env_steps, dtype=np.int64),
-            agent_steps=position.ended_agent_steps[lane] + np.cumsum(agent_steps, dtype=np.int64),
+            env_steps=run_env_steps,
+            agent_steps=run_agent_steps,
             returns=returns.astype(np.float64),
             length_steps=env_steps.astype(np.int64),
         )

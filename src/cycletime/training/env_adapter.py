@@ -7,11 +7,11 @@ loop need not know: here a row says for each copy what came of its action, and w
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from numpy.typing import NDArray
 
 from cycletime.agents.exploration import CoherentNoise, check_cycle
@@ -77,8 +77,8 @@ class EnvAdapter(ABC):
     num_envs = 1
     has_gaps = False
     """Whether a copy can spend a row on beginning a new episode while others take agent steps."""
-    can_resume: ClassVar[bool]
-    """Whether all that follows a reset with a seed is determined by it; then the loop resets at every end."""
+    can_resume: bool
+    """Whether all that follows a reset with a seed is determined by it; then the loop resets when all copies ended."""
 
     def __init__(self, env: AnyEnv) -> None:
         self.observation_size, self.bounds = observation_size(env), ActionBounds.of(env)
@@ -123,9 +123,11 @@ class SingleEnvAdapter(EnvAdapter):
 
 
 class VectorEnvAdapter(EnvAdapter):
-    """A vector environment. Its state is not known, so that its runs cannot be resumed identically."""
+    """A vector environment, whose runs can be resumed identically only where it is reset with our seeds.
 
-    can_resume = False
+    That is one of Gymnasium's own that leaves resets to its user (AutoresetMode.DISABLED), at moments at which the
+    episodes of all copies have ended. Episodes have their numbers in the order in which those before them ended.
+    """
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
         super().__init__(env)
@@ -141,9 +143,16 @@ class VectorEnvAdapter(EnvAdapter):
         # A row in which all copies only begin anew is no row at all, so that one copy has no gaps.
         self.has_gaps = self.mode is AutoresetMode.NEXT_STEP and self.num_envs > 1
         self._begins = np.zeros(self.num_envs, np.bool_)
+        own = isinstance(self.env, SyncVectorEnv | AsyncVectorEnv)
+        self.can_resume = own and self.mode is AutoresetMode.DISABLED
 
     def begin(self, seed: int, episode: int) -> NDArray[np.float32]:
-        observation, _ = self.env.reset(seed=episode_seed(seed, episode))
+        if self.can_resume:
+            self._seed, self._begun = seed, episode
+            every = np.ones(self.num_envs, np.bool_)
+            observation, _ = self.env.reset(seed=self._next_seeds(every))  # type: ignore[arg-type]  # one for each
+        else:
+            observation, _ = self.env.reset(seed=episode_seed(seed, episode))
         self._begins = np.zeros(self.num_envs, np.bool_)
         return _as_float32(observation)
 
@@ -164,10 +173,19 @@ class VectorEnvAdapter(EnvAdapter):
             successor = observation.copy()
             successor[ended] = _as_float32([infos["final_obs"][copy] for copy in np.flatnonzero(ended)])
             env_steps = np.where(ended, _env_steps(infos.get("final_info", {}), real), env_steps)
-        elif ended.any():
-            fresh, _ = self.env.reset(options={"reset_mask": ended.copy()})
+        elif ended.any() and not (self.can_resume and ended.all()):
+            seeds = self._next_seeds(ended) if self.can_resume else None
+            fresh, _ = self.env.reset(seed=seeds, options={"reset_mask": ended.copy()})  # type: ignore[arg-type]
             observation = np.where(ended[:, None], _as_float32(fresh), observation)
         return StepResult(successor, np.array(reward, np.float64), terminated, truncated, env_steps, real, observation)
+
+    def _next_seeds(self, chosen: NDArray[np.bool_]) -> list[int | None]:
+        """For the copies that are chosen, the seeds of the run's next episodes."""
+        seeds: list[int | None] = [None] * self.num_envs
+        for copy in np.flatnonzero(chosen).tolist():
+            seeds[copy] = episode_seed(self._seed, self._begun)
+            self._begun += 1
+        return seeds
 
 
 def _as_float32(observations: Any) -> NDArray[np.float32]:  # noqa: ANN401 - whatever an environment gives

@@ -134,8 +134,9 @@ def _fault_of_derived_fields(run: FinishedRun) -> str | None:
 
 
 def _fault_of_curve(run: FinishedRun) -> str | None:
-    """Episodes end after each other within the budget; where none ended there is no return."""
+    """Episodes end after each other within the budget, or together in several environments; else there is no return."""
     curve = run.curve
+    apart = 1 if run.spec.num_envs == 1 else 0
     ends, acts = curve.env_steps, curve.agent_steps
     if isinstance(curve, EpisodeBins):
         ended = curve.counts != 0
@@ -143,7 +144,7 @@ def _fault_of_curve(run: FinishedRun) -> str | None:
             return "its curve has bins that cannot be"
         ends, acts = ends[ended], acts[ended]
     for steps, most in ((ends, run.spec.env_steps), (acts, run.result["agent_steps"])):
-        if steps.size and (steps[0] <= 0 or steps[-1] > most or (steps[1:] <= steps[:-1]).any()):
+        if steps.size and (steps[0] <= 0 or steps[-1] > most or (np.diff(steps) < apart).any()):
             return "the episodes of its curve are out of order"
     if isinstance(curve, Episodes) and ((curve.length_steps < 1) | (curve.length_steps > ends)).any():
         return "its curve has episodes of a length that cannot be"

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cycletime.agents import Agent, Buffer, SACAgent
-from cycletime.agents.checks import check_agent, check_precision
+from cycletime.agents.checks import check_agent, check_precision, check_rows
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError
 from cycletime.training.algorithm_1 import initial_agent_state
@@ -83,16 +83,27 @@ def measure(
 
 
 def measure_act(
-    agent: Agent, observation_size: int, action_size: int, budget_s: float, clock: Callable[[], float] = time.monotonic
+    agent: Agent,
+    observation_size: int,
+    action_size: int,
+    budget_s: float,
+    clock: Callable[[], float] = time.monotonic,
+    num_envs: int = 1,
 ) -> CallTimes:
-    return measure(act_call(agent, observation_size, action_size), budget_s, clock)
+    """One `act`, for all environments together."""
+    return measure(act_call(agent, observation_size, action_size, num_envs), budget_s, clock)
 
 
 def measure_learn(
-    agent: Agent, observation_size: int, action_size: int, budget_s: float, clock: Callable[[], float] = time.monotonic
+    agent: Agent,
+    observation_size: int,
+    action_size: int,
+    budget_s: float,
+    clock: Callable[[], float] = time.monotonic,
+    num_envs: int = 1,
 ) -> CallTimes:
     """One `learn` from a full buffer: all epochs of PPO's batch, all gradient steps of an update of SAC."""
-    return measure(learn_call(agent, observation_size, action_size), budget_s, clock)
+    return measure(learn_call(agent, observation_size, action_size, num_envs=num_envs), budget_s, clock)
 
 
 def measure_agents(
@@ -101,16 +112,18 @@ def measure_agents(
     action_size: int,
     budget_s: float,
     tell: Callable[[str], object] = lambda what: None,
+    num_envs: int = 1,
 ) -> tuple[CallTimes, dict[Duration, CallTimes]]:
     """One `act`, and one `learn` at each cycle time, measured once for agents that learn by the same program."""
     tell("Timing act ...")
-    act = measure_act(next(iter(agents.values())), observation_size, action_size, budget_s)
+    sizes = observation_size, action_size
+    act = measure_act(next(iter(agents.values())), *sizes, budget_s, num_envs=num_envs)
     measured: dict[object, CallTimes] = {}
     for dt, agent in agents.items():
         tell(f"Timing learn at {dt} ...")
         part = learn_program_key(agent)
         if part not in measured:
-            measured[part] = measure_learn(agent, observation_size, action_size, budget_s)
+            measured[part] = measure_learn(agent, *sizes, budget_s, num_envs=num_envs)
     return act, {dt: measured[learn_program_key(agent)] for dt, agent in agents.items()}
 
 
@@ -121,26 +134,35 @@ def learn_program_key(agent: Agent) -> Agent:
     return replace(same, warmup_steps=0) if isinstance(same, SACAgent) else same
 
 
-def act_call(agent: Agent, observation_size: int, action_size: int) -> Call:
+def cycles_between_updates(agent: Agent, num_envs: int) -> int:
+    """The cycles from one learning to the next, in each of which so many environments take an agent step."""
+    return max(1, agent.period // num_envs)
+
+
+def act_call(agent: Agent, observation_size: int, action_size: int, num_envs: int = 1) -> Call:
     """One `act` as the stepped loop calls it, with a new policy each time that the agent would have learned."""
     _check_agent(agent)
+    check_rows(agent, num_envs)
     agent = with_array_rates(agent)
-    key, random = seed_key(0), RandomNumbers(agent, seed_key(0), action_size, copies=1)
+    key, random = seed_key(0), RandomNumbers(agent, seed_key(0), action_size, copies=num_envs)
     policies = [PackedAgentState.of(initial_agent_state(agent, key, observation_size, action_size)) for _ in range(2)]
-    actor = Actor(agent, policies[0], 1, action_size)
-    observation = np.ones((1, observation_size), np.float32)
-    agent_steps = 0
+    actor = Actor(agent, policies[0], num_envs, action_size)
+    observation = np.ones((num_envs, observation_size), np.float32)
+    cycles, rows = 0, cycles_between_updates(agent, num_envs)
 
     def act() -> None:
-        nonlocal agent_steps
-        period, row = divmod(agent_steps, agent.period)
-        actor.act(policies[period % 2], observation, random.noise(period, row), agent.random_steps + agent_steps)
-        agent_steps += 1
+        nonlocal cycles
+        updates, row = divmod(cycles, rows)
+        noise = random.noise(updates * random.updates, row)
+        actor.act(policies[updates % 2], observation, noise, agent.random_steps + cycles * num_envs)
+        cycles += 1
 
     return act
 
 
-def learn_call(agent: Agent, observation_size: int, action_size: int, capacity: int | None = None) -> Call:
+def learn_call(
+    agent: Agent, observation_size: int, action_size: int, capacity: int | None = None, num_envs: int = 1
+) -> Call:
     """One learning as the stepped loop calls it, from a full buffer and always from the same policy.
 
     The buffer may have room for fewer transitions than the agent's, as that of a run with a small budget.
@@ -148,19 +170,20 @@ def learn_call(agent: Agent, observation_size: int, action_size: int, capacity: 
     _check_agent(agent)
     agent = with_array_rates(agent)
     psi = PackedAgentState.of(initial_agent_state(agent, seed_key(0), observation_size, action_size))
-    random = RandomNumbers(agent, seed_key(0), action_size, copies=1)
-    buffer = _full_buffer(capacity or agent.capacity, observation_size, action_size)
-    room = min(MOST_ROWS, agent.period)
+    random = RandomNumbers(agent, seed_key(0), action_size, copies=num_envs)
+    buffer = _full_buffer((capacity or agent.capacity) // num_envs, observation_size, action_size, num_envs)
+    rows = cycles_between_updates(agent, num_envs)
+    room = min(MOST_ROWS, rows)
     block = np.array(buffer.rows[np.arange(room) % buffer.capacity])
-    pending = np.int32((agent.period - 1) % room + 1)
+    pending = np.int32((rows - 1) % room + 1)
     period = 0
 
     def learn() -> None:
         nonlocal buffer, period
         draws, index = random.draws(period)
-        learned = store_and_learn(agent, psi, buffer, block, pending, draws, index, updates=1)
+        learned = store_and_learn(agent, psi, buffer, block, pending, draws, index, updates=random.updates)
         jax.block_until_ready(learned)  # type: ignore[no-untyped-call]
-        buffer, period = learned.buffer, period + 1
+        buffer, period = learned.buffer, period + random.updates
 
     return learn
 
@@ -265,8 +288,8 @@ def _exact(number: float) -> Fraction:
     return Fraction(repr(float(number)))
 
 
-def _full_buffer(capacity: int, observation_size: int, action_size: int) -> Buffer:
-    buffer = Buffer.empty(capacity, observation_size, action_size)
+def _full_buffer(capacity: int, observation_size: int, action_size: int, num_envs: int) -> Buffer:
+    buffer = Buffer.empty(capacity, observation_size, action_size, num_envs)
     shape = (min(capacity, _DISTINCT_ROWS), *buffer.rows.shape[1:])
     rows = np.random.default_rng(0).standard_normal(shape, np.float32)
     rows[..., -2:] = 0

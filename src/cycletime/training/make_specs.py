@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from cycletime import rules
 from cycletime.agents import ActorCriticAgent, Agent, agent_for
 from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
+from cycletime.agents.from_rules import whole_rows
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, unknown_name_error
 from cycletime.libraries.synonyms import name_hint
@@ -76,6 +77,7 @@ def transfer_agent(
     rule: str | Rule | None = None,
     also: Collection[str] = (),
     others: Mapping[str, Any] | None = None,
+    num_envs: int = 1,
     trainer: TrainerSpec | None = None,
     tuned_fields: Collection[str] = (),
 ) -> TransferredAgent:
@@ -90,6 +92,7 @@ def transfer_agent(
         also: Parts that keep their meaning in seconds too, as in `rules`.
         others: Further fields of the agent; a learning rate or a clip among them is from `tuned_at` where the rule
             speaks of it, or `also` names its part.
+        num_envs: The environments side by side, whose number a carried batch is made a multiple of.
         trainer: Whose algorithm it is, if not ours; then `others` are in its words.
         tuned_fields: Which of the values a tuning chose.
     """
@@ -125,6 +128,7 @@ def transfer_agent(
         return TransferredAgent(external, origin, (*_own_notes(carried), *_reason(rule, advice)))
     kind = rules.PPO if algorithm == "ppo" else rules.SAC
     others = dict(others or {})
+    _refuse_two_sizes(values, others)
     advice = rules.recommend_for(algorithm, values, tuned_fields)
     used = advice.rule if rule is None else rule
     fields = {part.field for name, part in kind.parts.items() if name in part_names(also)}
@@ -132,10 +136,19 @@ def transfer_agent(
     rates = {name: others.pop(name) for name in _TRANSFERRED_FIELDS if name in fields and name in others}
     tuned = kind(dt=dt if tuned_at is None else tuned_at, **values, **rates)
     carried = tuned.at(dt, used, also)
-    agent = agent_for(carried, **others)
     if tuned_at is None:
-        return TransferredAgent(agent, {}, ())
-    return TransferredAgent(agent, _origin(tuned, used), (*_own_notes(carried), *_reason(rule, advice)))
+        return TransferredAgent(agent_for(carried, **others), {}, ())
+    # What was given stays as it is, and is refused where it does not fit: only what a rule made is rounded.
+    rows, notes = whole_rows(carried, num_envs)
+    agent = agent_for(carried, **{**rows, **others})
+    return TransferredAgent(agent, _origin(tuned, used), (*_own_notes(carried), *notes, *_reason(rule, advice)))
+
+
+def _refuse_two_sizes(values: Mapping[str, Any], others: Mapping[str, Any]) -> None:
+    if "minibatch" in values and others.get("minibatches") is not None:
+        raise InputError(
+            f"minibatch is {values['minibatch']} and minibatches {others['minibatches']}: give one of them."
+        )
 
 
 def _origin(tuned: Hyperparameters, used: str | Rule) -> dict[str, Any]:
@@ -179,6 +192,7 @@ def make_specs(
     also: Collection[str] = (),
     others: Mapping[str, Any] | None = None,
     exploration: Exploration | None = None,
+    num_envs: int = 1,
     device: str = "cpu",
     engine: str = AUTO,
     robot: RobotKind | None = None,
@@ -207,6 +221,7 @@ def make_specs(
         rule=rule,
         also=also,
         others=others,
+        num_envs=num_envs,
         tuned_fields=tuned_fields,
     )
     world = world_of(task, env, env_dt, robot)
@@ -216,13 +231,14 @@ def make_specs(
         dt=dt,
         env_steps=env_steps,
         seed=several[0],
+        num_envs=num_envs,
         engine=EngineSpec(device=device, learner=learner),
         exploration=exploration,
         origin=carried.origin,
         notes=carried.notes,
     )
     refuse_unknown_env(world)
-    refuse_budget_without_episode(world, env_steps)
+    refuse_budget_without_episode(world, env_steps, num_envs)
     chosen = with_engine(spec, engine)
     return [replace(chosen, seed=seed) for seed in several]
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, get_args
 
 from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent
-from cycletime.agents.checks import check_choice, check_counts, check_env_steps
+from cycletime.agents.checks import check_choice, check_counts, check_env_steps, check_rows
 from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.duration import Duration, DurationField, cycle_steps
 from cycletime.errors import InputError
@@ -87,6 +87,8 @@ class RunSpec:
     """The budget in environment steps."""
     seed: int
     """All random numbers follow from it."""
+    num_envs: int = 1
+    """The environments that the agent learns from side by side; the budget and the batch are of all together."""
     engine: EngineSpec = EngineSpec()
     exploration: Exploration | None = None
     """Noise that is coherent in time, in seconds; None is white noise."""
@@ -101,6 +103,8 @@ class RunSpec:
         check_counts(self, "seed", least=0)
         if self.seed >= 2**32:
             raise InputError(f"seed is {self.seed}: it must be below 2**32.")
+        if isinstance(self.agent, ExternalAgent) and self.num_envs != 1:
+            raise InputError(f"num_envs is {self.num_envs}: a trainer has its own, so give it in [trainer].")
         if type(self.agent) not in (*AGENTS.values(), ExternalAgent):
             raise InputError(f"{self.agent!r} is not an agent whose runs can be kept: give one of {', '.join(AGENTS)}.")
         if self.agent.exploration is not None:
@@ -108,6 +112,8 @@ class RunSpec:
                 "The agent has an exploration at a cycle time: give the run its exploration in seconds instead, such "
                 "as exploration=OrnsteinUhlenbeck('100ms')."
             )
+        if not isinstance(self.agent, ExternalAgent):
+            check_rows(self.agent, self.num_envs)
         if self.exploration is not None and not isinstance(self.exploration, Exploration):
             raise InputError(f"exploration is {self.exploration!r}: give noise such as OrnsteinUhlenbeck('100ms').")
         if self.world.env_dt is not None and not isinstance(self.world, ForeignEnv):
@@ -167,6 +173,8 @@ class RunSpec:
             "dt": str(self.dt),
             "env_steps": int(self.env_steps),
             "seed": int(self.seed),
+            # Only where there are several: runs had one before there was a choice.
+            **({} if self.num_envs == 1 else {"num_envs": int(self.num_envs)}),
             "engine": self.engine.as_json(),
             "exploration": None if self.exploration is None else _exploration_as_json(self.exploration),
             "origin": dict(self.origin),
@@ -182,6 +190,7 @@ class RunSpec:
             dt=data["dt"],
             env_steps=data["env_steps"],
             seed=data["seed"],
+            num_envs=data.get("num_envs", 1),
             engine=EngineSpec.from_json(data["engine"]),
             exploration=None if exploration is None else _exploration_from_json(exploration),
             origin=data["origin"],
@@ -197,7 +206,8 @@ def refuse_longer_than(episode: Duration, dt: Duration) -> None:
 def _agent_as_json(agent: Agent | ExternalAgent) -> dict[str, Any]:
     if isinstance(agent, ExternalAgent):
         return agent.as_json()
-    return {name: _plain(getattr(agent, name), rate) for name, rate in _own_fields(type(agent))}
+    fields_now = {name: (getattr(agent, name), rate, usual) for name, rate, usual in _own_fields(type(agent))}
+    return {name: _plain(value, rate) for name, (value, rate, usual) in fields_now.items() if value is not usual}
 
 
 def _agent_from_json(algorithm: str, data: Mapping[str, Any]) -> Agent | ExternalAgent:
@@ -209,16 +219,24 @@ def _agent_from_json(algorithm: str, data: Mapping[str, Any]) -> Agent | Externa
 
 
 @cache
-def _own_fields(agent: type[Any]) -> list[tuple[str, bool]]:
-    """The agent's fields but for its exploration, which the spec keeps in seconds; and whether each is a rate."""
-    return [(each.name, "float" in str(each.type)) for each in fields(agent) if each.name != "exploration"]
+def _own_fields(agent: type[Any]) -> list[tuple[str, bool, Any]]:
+    """The agent's fields but for its exploration, which the spec keeps in seconds; and whether each is a rate.
+
+    The third is the value with which a field is left out, since identities are older than it.
+    """
+    own = [each for each in fields(agent) if each.name != "exploration"]
+    optional = {each.name: each.default for each in own if each.metadata.get("option")}
+    return [(each.name, "float" in str(each.type), optional.get(each.name, _NEVER)) for each in own]
+
+
+_NEVER = object()
 
 
 def _plain(value: Any, is_rate: bool) -> Any:  # noqa: ANN401 - any field
     """A value as JSON has it, the same for 1 and 1.0 where the field is a rate."""
     if isinstance(value, tuple):
         return [int(each) for each in value]
-    if value is None or isinstance(value, str):
+    if value is None or isinstance(value, str | bool):
         return value
     return float(value) if is_rate else int(value)
 

@@ -170,7 +170,7 @@ class SteppedPosition(NamedTuple):
     exact: bool = True
     """Whether a run that goes on from here equals one that was never stopped, bit for bit, given that a reset with a
     seed determines an episode: wrappers with a memory, such as NormalizeObservation, and unseeded noise break that. Not
-    so inside episodes, as in all vector environments: there new ones begin."""
+    so inside episodes, as mostly with several copies: there new ones begin."""
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=["numbers"], meta_fields=["names"])

@@ -2,14 +2,15 @@
 
 Checkpoints fall on the ends of episodes, and episode n begins with a seed that follows from (seed, n). Whether a
 resumed run is identical then hangs on the environment: a reset with a seed must determine all that follows. That is
-tried out before a run goes on, with a used environment and a fresh one.
+tried out before a run goes on, with a used environment and a fresh one. Several environments of a run are a Gymnasium
+vector environment: checkpoints to go on from exactly fall on moments at which the episodes of all of them have ended.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -26,6 +27,7 @@ from cycletime.training.worlds import ActionBounds, RobotEnv, make_env
 
 if TYPE_CHECKING:
     import gymnasium
+    from gymnasium.vector import SyncVectorEnv
 
     from cycletime.training.stepped_loop import SteppedChunk, SteppedLoop
 
@@ -68,13 +70,22 @@ class SteppedBatch(RunBatch):
 
     @cached_property
     def env(self) -> gymnasium.Env[Any, Any]:
+        """The environment; of several, one more that is like them."""
         return make_env(self.spec.world, self.spec.dt)
+
+    @cached_property
+    def _several(self) -> SyncVectorEnv[Any, Any]:
+        from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+        make = partial(make_env, self.spec.world, self.spec.dt)
+        return SyncVectorEnv([make] * self.spec.num_envs, autoreset_mode=AutoresetMode.DISABLED)
 
     @cached_property
     def loop(self) -> SteppedLoop:
         from cycletime.training.stepped_loop import SteppedLoop
 
-        return SteppedLoop(env=self.env, agent=self.spec.bound_agent, env_steps=self.spec.env_steps)
+        env = self.env if self.spec.num_envs == 1 else self._several
+        return SteppedLoop(env=env, agent=self.spec.bound_agent, env_steps=self.spec.env_steps)
 
     @cached_property
     def env_infos(self) -> tuple[EnvInfo]:  # type: ignore[override]
@@ -122,6 +133,8 @@ class SteppedBatch(RunBatch):
 
     def close(self) -> None:
         self.env.close()
+        if "_several" in vars(self):
+            self._several.close()
 
 
 def simulator_of(env: gymnasium.Env[Any, Any]) -> tuple[str, tuple[str, ...]]:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from cycletime.agents import Agent, Buffer
 from cycletime.agents.agent import AgentState
-from cycletime.agents.checks import check_agent, check_counts, check_precision
+from cycletime.agents.checks import check_agent, check_counts, check_precision, check_rows
 from cycletime.errors import InputError
 from cycletime.training.algorithm_1 import initial_agent_state
 from cycletime.training.compiled_loop import CHUNK_S
@@ -78,36 +78,8 @@ class SteppedLoop:
         check_agent(self.agent)
         check_counts(self, "env_steps")
         check_precision(jnp.float32)
-        copies = adapt_env(self.env).num_envs
+        check_rows(self.agent, adapt_env(self.env).num_envs)
         check_exploration_dt(self.env, self.agent.exploration)
-        if isinstance(self.env, VectorEnv):
-            self._check_rows(copies)
-
-    def _check_rows(self, copies: int) -> None:
-        """Refuse an agent that cannot learn from rows of so many agent steps."""
-        agent, whole = self.agent, self.agent.capacity // copies * copies
-        if agent.learn_when == "episode_end":
-            raise InputError(
-                f"learn_when is 'episode_end', but the episodes of {self.env} end at different times: give a single "
-                "environment, or learn_when='batch'."
-            )
-        if agent.capacity < copies:
-            raise InputError(
-                f"{type(agent).__name__} keeps {agent.capacity} transitions at a time, but {copies} copies make more "
-                "in a step: give a single environment, or fewer copies."
-            )
-        if whole < agent.learns_from:
-            raise InputError(
-                f"The agent learns from {agent.learns_from} transitions, which {copies} copies cannot fill evenly in a "
-                f"buffer of {agent.capacity}: give one whose size is a multiple of the copies."
-            )
-        # An agent that needs its whole buffer would learn from the same again; one that samples gains from it.
-        samples = agent.learns_from < agent.capacity
-        if agent.period % copies and (copies % agent.period or not samples):
-            raise InputError(
-                f"The learning period is {agent.period} agent steps: it must be a multiple of the {copies} copies"
-                f"{', or divide their number' if samples else ''}."
-            )
 
     def start(self, seed: int) -> SteppedPosition:
         """A run before its first step."""
@@ -121,8 +93,8 @@ class SteppedLoop:
     def run(self, seed: int, position: SteppedPosition | None = None) -> Iterator[SteppedChunk]:
         """Train from the start or from a position, which stays as it is; ends when the budget is reached.
 
-        A single environment gives a chunk at the first episode's end after about a second, or inside an episode of more
-        than 20 s; a vector environment at a learning period's end; and a run that was finished at the position none.
+        A chunk comes at the first end of an episode after about a second, where one of all copies together comes within
+        20 s and resets are ours; else at a learning period's end. A run that was finished at the position gives none.
         """
         keep_compiled_programs()
         run = _SteppedRun(self, seed, self.start(seed) if position is None else self._copied(seed, position))
@@ -204,7 +176,7 @@ class _SteppedRun:
         if result.observation is not result.successor:
             self.counters.check_finite(observation=result.observation)
         self.observation = result.observation
-        self.begins = self.env.can_resume and self.counters.episodes > episodes
+        self.begins = self.env.can_resume and bool(result.ended.all())
 
     def _check_that_episodes_end(self) -> None:
         """Refuse to wait for ever for an episode's end to learn at."""

@@ -112,6 +112,7 @@ def train(
     also: Collection[str] = (),
     others: Mapping[str, Any] | None = None,
     exploration: Exploration | None = None,
+    num_envs: int = 1,
     device: str = "cpu",
     engine: str = AUTO,
     robot: RobotKind | None = None,
@@ -140,6 +141,7 @@ def train(
         also: What else is carried.
         others: Other fields of the agent, such as hidden or learning_rate.
         exploration: Noise that is coherent in time; None is white noise.
+        num_envs: The environments of each run, side by side; batch and budget are of all of them.
         device: cpu or gpu.
         engine: What computes: an engine's name, or auto for the fastest that takes the run on the device.
         robot: What the environment is on, where it is a robot's: real, simulated or lockstep.
@@ -178,6 +180,7 @@ def train(
         also=also,
         others=others,
         exploration=exploration,
+        num_envs=num_envs,
         device=device,
         engine=engine,
         robot=robot,

@@ -228,15 +228,16 @@ def refuse_unknown_env(world: World) -> None:
         raise InputError(f"{world.name!r} is not an environment: {module!r} is not a module, as in 'module:Name-v0'.")
 
 
-def refuse_budget_without_episode(world: World, env_steps: int) -> None:
+def refuse_budget_without_episode(world: World, env_steps: int, num_envs: int = 1) -> None:
     """Refuse a budget in which no episode can end, where that is known: a run would have no return to tell."""
     if not isinstance(world, ClosedFormWorld):
         return
-    least = cycle_steps(world.task.shortest_episode, world.env_dt)
+    least = cycle_steps(world.task.shortest_episode, world.env_dt) * num_envs
     if env_steps < least:
+        several = "" if num_envs == 1 else f" in each of {num_envs} environments"
         raise InputError(
             f"env_steps is {env_steps}: no episode of {world.name} ends before {least:,} environment steps "
-            f"({world.task.shortest_episode}), so give at least that."
+            f"({world.task.shortest_episode}{several}), so give at least that."
         )
 
 

@@ -23,11 +23,13 @@ COMPILED: dict[str, dict[str, Any]] = {
     "compiled ppo": {"agent": SMALL_PPO, "env_steps": 5_000},
     "compiled sac, coherent": {"agent": SMALL_SAC, "exploration": OrnsteinUhlenbeck("100ms")},
     "compiled actor-critic": {"agent": SMALL_AC},
+    "compiled ppo, 4 environments": {"agent": SMALL_PPO, "env_steps": 9_000, "num_envs": 4},
 }
 STEPPED: dict[str, dict[str, Any]] = {
     "stepped ppo, coherent": {"agent": replace(SMALL_PPO, learn_when="episode_end"), "exploration": Pink()},
     "stepped sac": {"agent": SMALL_SAC},
     "stepped actor-critic, coherent": {"exploration": AutoRegressive(2, "100ms")},
+    "stepped ppo, 2 environments": {"agent": SMALL_PPO, "env_steps": 800, "num_envs": 2},
 }
 
 
@@ -42,7 +44,7 @@ class KilledError(BaseException):
     """What nobody handles, so that all is left as it is on the disk."""
 
 
-LONG = {*COMPILED, "stepped ppo, coherent", "stepped sac"} - {"compiled sac, coherent"}
+LONG = {*COMPILED, "stepped ppo, coherent", "stepped sac"} - {"compiled sac, coherent", "compiled ppo, 4 environments"}
 """Each has programs of its own. For CI, tests of kills, lanes, studies and of the stepped loop have such runs; but for
 the compiled loop's SAC."""
 

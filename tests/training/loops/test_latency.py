@@ -151,6 +151,36 @@ def test_acting_takes_the_next_noise_and_a_new_policy_after_each_period(
     assert policies[0] != policies[agent.period]
 
 
+@pytest.mark.parametrize(("agent", "cycles", "updates"), [(SMALL[0], 3, 1), (SMALL[1], 1, 4)], ids=["ppo", "sac"])
+def test_with_several_environments_a_cycle_acts_for_all_and_learns_as_often(
+    agent: Agent, cycles: int, updates: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[int, ...]] = []
+    acts = Actor.act
+
+    def act(self: Actor, psi: Any, observation: Any, *others: Any) -> Any:  # noqa: ANN401
+        seen.append(observation.shape)
+        return acts(self, psi, observation, *others)
+
+    monkeypatch.setattr(Actor, "act", act)
+    call = act_call(agent, 3, 2, num_envs=4)
+    for _ in range(4):
+        call()
+    assert seen == [(4, 3)] * 4
+    assert latency.cycles_between_updates(agent, 4) == cycles
+    rows: list[tuple[Any, int]] = []
+
+    def learn(*given: Any, updates: int) -> UpdateResult:  # noqa: ANN401
+        rows.append((given[2].rows.shape[:2], updates))
+        return store_and_learn(*given, updates=updates)  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(latency, "store_and_learn", learn)
+    learn_call(agent, 3, 2, num_envs=4)()
+    assert rows == [((agent.capacity // 4, 4), updates)]
+    with pytest.raises(InputError, match="1 transitions at a time, but 4 environments"):
+        act_call(SMALL[2], 3, 2, num_envs=4)
+
+
 def test_agents_that_learn_by_the_same_program_share_a_measurement() -> None:
     assert learn_program_key(PPOAgent(discount=0.9, learning_rate=1e-3)) == learn_program_key(PPOAgent())
     assert learn_program_key(SACAgent(warmup_steps=7, discount=0.5)) == learn_program_key(SACAgent())

@@ -161,7 +161,7 @@ def test_equals_algorithm_1_written_out(agent: Agent, widths: tuple[int, ...], w
         assert_alike(state.psi, psi, 2e-4)
         counted = int(state.walk.episodes)
         assert counted == len(episodes) > 3
-        for table, column in zip(output.episodes, zip(*episodes[first:], strict=True), strict=True):
+        for table, column in zip(output.episodes[:3], zip(*episodes[first:], strict=True), strict=True):
             np.testing.assert_allclose(np.asarray(table)[: counted - first], column, atol=1e-4)
 
 

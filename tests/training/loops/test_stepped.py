@@ -293,10 +293,14 @@ def test_a_vector_environment_goes_on_with_new_episodes_and_says_so() -> None:
     ("make", "agent", "message"),
     [
         (lambda: vector(4), spy(batch=8, learn_when="episode_end"), "'episode_end'"),
-        (lambda: vector(4), ppo(batch=30), "30 transitions, which 4 copies cannot fill evenly"),
-        (lambda: vector(4), ppo(batch=32, learning_period=6), "6 agent steps: it must be a multiple of the 4 copies."),
+        (lambda: vector(4), ppo(batch=30), "batch is 30, which 4 environments do not divide: give 28 or 32."),
+        (
+            lambda: vector(4),
+            ppo(batch=32, learning_period=6),
+            "6 agent steps, which 4 environments do not divide: give 4 or 8.",
+        ),
         (lambda: vector(4), ppo(batch=32, learning_period=2), "2 agent steps"),
-        (lambda: vector(4), sac(learning_period=3), "multiple of the 4 copies, or divide"),
+        (lambda: vector(4), sac(learning_period=3), "give 4, or one that divides their number"),
         (lambda: vector(2), ActorCriticAgent(), "1 transitions at a time"),
         (lambda: "Pendulum-v1", ppo(), "'Pendulum-v1' is not an environment"),
         (lambda: gymnasium.make("CartPole-v1"), ppo(), "Discrete"),

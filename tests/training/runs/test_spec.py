@@ -123,6 +123,8 @@ def another(agent: object, name: str) -> Any:  # noqa: ANN401 - any field's
             return (*value, 32)
         case None:
             return 5
+        case bool():
+            return not value
         case int():
             return value + 1
         case _:
@@ -151,6 +153,7 @@ def test_every_field_of_a_run_but_its_origin_changes_the_identity() -> None:
     one_step_of_a_rate = float(np.nextafter(0.99, 1))
     specs = [
         a_spec(),
+        a_spec(num_envs=8),
         a_spec(world=ClosedFormWorld("double-pendulum")),
         a_spec(agent=SACAgent()),
         a_spec(agent=PPOAgent(discount=one_step_of_a_rate)),
