@@ -75,7 +75,6 @@ def test_nowhere_is_a_time_floor_divided() -> None:
         "cuda/run_batch.py": 1,  # environment steps in cycles, rounded up
         "cuda/sac.py": 11,  # outputs in means and log sigmas; bytes in words, lanes in rows, warps in quarters
         "duration.py": 1,  # 10**places // denominator, both whole
-        "experiments/paper/clips.py": 4,  # pixels, cycles in a picture, and the place of the median
         "reports/drawing.py": 1,  # bins between markers
         "libraries/on_policy.py": 6,  # samples, environments, mini-batches
         "libraries/yaml_edit.py": 1,  # columns of text
