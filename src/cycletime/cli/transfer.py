@@ -86,7 +86,7 @@ class TransferValues(TransferOptions):
         if isinstance(before, PPO | A2C) and before.batch < (self.n_envs or 1):
             raise InputError(
                 f"--batch is {before.batch}: {self.n_envs} environments collect at least {self.n_envs} samples in a "
-                f"batch, one step of each, so give at least that, or fewer --n-envs."
+                f"batch, one step of each, so give at least that, or fewer --num-envs."
             )
         carried = before.at(self.to_dt, select_rule(self.rule, self.own_rules), self.also)
         if self.to_num_envs is not None:

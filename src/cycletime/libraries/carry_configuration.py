@@ -199,7 +199,7 @@ def _n_envs(configuration: Configuration, given: int | None) -> int | None:
         number = configuration.settings["n_envs"].value
         said = check_count(f"{configuration.env_id}: n_envs", int(number) if _is_whole_float(number) else number)
     if given is not None and said is not None and given != said:
-        raise InputError(f"--n-envs is {given}, and {configuration.source} has {said} environments: leave it out.")
+        raise InputError(f"--num-envs is {given}, and {configuration.source} has {said} environments: leave it out.")
     return said if given is None else check_count("n_envs", given)
 
 
@@ -287,7 +287,7 @@ class _Transfer:
         if self.to_num_envs is not None:
             notes += notes_on_environments(before, after, self.n_envs or 1, self.to_num_envs, options=False)
         if self.n_envs is None and configuration.environment:
-            notes.append("The number of environments is not said: the batch is that of one. Give --n-envs.")
+            notes.append("The number of environments is not said: the batch is that of one. Give --num-envs.")
         if configuration.is_zoo_entry:
             self._check_timesteps()
             rows, more = self._with_wrapper(rows)
@@ -327,12 +327,12 @@ class _Transfer:
         names = canonical_names(library, settings, {number})
         said = {name: value for name, value in settings.items() if names[name] not in (number, "n_envs")}
         if library == "rl-games" and self.n_envs is None:
-            raise InputError(f"{self.configuration.source} does not say the number of environments: give --n-envs.")
+            raise InputError(f"{self.configuration.source} does not say the number of environments: give --num-envs.")
         if _MINIBATCHES in said and library == "stable-baselines3":  # Isaac Lab's, which makes a batch_size of it
             rollouts, count = said.get("n_steps"), said[_MINIBATCHES]
             if not isinstance(rollouts, int) or not isinstance(count, int) or count < 1 or self.n_envs is None:
                 raise InputError(
-                    f"{self.configuration.source} counts mini-batches ({_MINIBATCHES}): give n_steps, and --n-envs."
+                    f"{self.configuration.source} counts mini-batches ({_MINIBATCHES}): give n_steps, and --num-envs."
                 )
             said["batch_size"] = rollouts * self.n_envs // count
         if self.action_size is not None and issubclass(kind, SAC):
@@ -422,7 +422,7 @@ class _Transfer:
             return []
         names = ("scene.num_envs", "n_envs", "num_envs", "params.config.num_actors")
         if self.n_envs is None:
-            raise InputError(f"{self.configuration.source} does not say the number of environments: give --n-envs.")
+            raise InputError(f"{self.configuration.source} does not say the number of environments: give --num-envs.")
         return [
             self._change(each.side, each.local_name, self.to_num_envs, "as asked")
             for each in self.configuration.settings.values()
