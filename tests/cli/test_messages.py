@@ -46,7 +46,7 @@ SB3 = "--from-library stable-baselines3"
         (
             f"{TRANSFER} --batch 4 --minibatch 4 --for sb3 --n-envs 8",
             "--batch is 4: 8 environments collect at least 8 samples in a batch, one step of each, so give at least "
-            "that, or fewer --n-envs.",
+            "that, or fewer --num-envs.",
         ),
         (
             f"{TRANSFER} {SB3} exploration_fraction=0.16",
