@@ -42,23 +42,26 @@ def train(spec: RunSpec, folder: Path) -> list[Chunk]:
 def test_a_command_gets_its_values_and_its_curve_becomes_the_runs(tmp_path: Path) -> None:
     spec = spec_of(tmp_path, f"import sys\nassert sys.argv[1:] == ['0.9']\n{WRITE}")
     chunks = train(spec, tmp_path)
-    returns = [value for chunk in chunks for value in chunk.episodes.returns.tolist()]
-    assert returns == [float(-t) for t in range(10, 101, 10)]
+    assert returns_of(chunks) == [float(-t) for t in range(10, 101, 10)]
     assert chunks[-1].is_last
     assert (chunks[-1].env_steps, chunks[-1].agent_steps) == (100_000, 5000)
 
 
+def returns_of(chunks: list[Chunk]) -> list[float]:
+    return [float(value) for chunk in chunks for value in chunk.episodes.returns]
+
+
 def test_points_of_one_moment_are_their_mean(tmp_path: Path) -> None:
     rows = "seconds,return\n50,1\n50,3\n90,5\n"
-    (*_, last) = train(spec_of(tmp_path, f"open('progress.csv', 'w').write({rows!r})"), tmp_path)
-    assert last.episodes.returns.tolist() == [2.0, 5.0]
+    chunks = train(spec_of(tmp_path, f"open('progress.csv', 'w').write({rows!r})"), tmp_path)
+    assert returns_of(chunks) == [2.0, 5.0]
 
 
 def test_a_trainer_that_goes_beyond_its_budget_is_ended(tmp_path: Path) -> None:
     script = "import time\nopen('progress.csv', 'w').write('seconds,return\\n90,1\\n100.5,2\\n')\ntime.sleep(600)"
-    (*_, last) = train(spec_of(tmp_path, script), tmp_path)
-    assert last.is_last
-    assert last.episodes.env_steps.tolist() == [90_000]
+    chunks = train(spec_of(tmp_path, script), tmp_path)
+    assert chunks[-1].is_last
+    assert returns_of(chunks) == [1.0]
 
 
 @pytest.mark.parametrize(
@@ -193,6 +196,14 @@ def test_a_missing_package_is_said_and_not_tried_again(tmp_path: Path) -> None:
         InputError, match=r"^own_module:train needs 'no_such_package', which is not installed: pip install it\.$"
     ):
         train(spec, tmp_path)
+
+
+def test_a_result_has_the_version_of_the_library_in_the_commands_own_python(tmp_path: Path) -> None:
+    package = tmp_path / "venv" / "lib" / "python3.9" / "site-packages" / "cleanrl-9.9.dist-info"
+    package.mkdir(parents=True)
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: cleanrl\nVersion: 9.9\n")
+    spec = spec_of(tmp_path, "", command=["venv/bin/python", "-m", "cleanrl.ppo"], words="cleanrl")
+    assert TrainerBatch(spec).env_infos[0].card == {"trainer": "cleanrl.ppo", "cleanrl": "9.9"}
 
 
 def test_another_place_is_no_other_run(tmp_path: Path) -> None:
