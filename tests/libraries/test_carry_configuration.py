@@ -232,6 +232,16 @@ def test_a_zoo_entry_and_a_model(tmp_path: Path) -> None:
         carried.texts()
 
 
+def test_isaac_lab_s_count_of_mini_batches_in_stable_baselines3(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("n_timesteps: 1000000\npolicy: 'MlpPolicy'\nn_steps: 16\nn_minibatches: 8\n")
+    carried = carry(tmp_path / "a.yaml", "10ms", from_dt="20ms", n_envs=512)
+    assert carried.changed() == {"n_steps": 32, "n_timesteps": 2_000_000}
+    assert carried.values is not None
+    assert carried.values.stated()["minibatch"] == 32 * 512 / 8
+    with pytest.raises(InputError, match="counts mini-batches"):
+        carry(tmp_path / "a.yaml", "10ms", from_dt="20ms")
+
+
 def test_other_numbers_of_environments(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run")
     for to_dt in (None, "20ms"):
