@@ -55,7 +55,7 @@ _DIFFERENCES = ("action_rate*", "*action_acc*", "*action_smooth*", "smoothness*"
 _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rewards by the cycle time
     *_keys(PROPORTIONAL, _SETS, "decimation"),
     *_keys(PROPORTIONAL, "once per cycle", "sim.render_interval", equals="decimation"),
-    *_keys(PROPORTIONAL, "once per cycle", "scene.*update_period", equals=CYCLE_TIME),
+    *_keys(PROPORTIONAL, "once per cycle", "*.update_period", equals=CYCLE_TIME),
     *_keys(KEPT, "in seconds", "sim.dt", "*_s", "*resampling_time_range", "sim.mujoco.timestep"),
     *_keys(PROPORTIONAL, "the physics' steps of one cycle", "scene.sensors.*history_length", equals="decimation"),
     *_keys(KEPT, _PHYSICS, "scene.*history_length", "scene.*delay*", "*.min_delay", "*.max_delay"),
