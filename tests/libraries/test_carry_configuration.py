@@ -199,10 +199,12 @@ def test_delays_filters_and_waits_of_playground(tmp_path: Path) -> None:
 
 def test_a_direct_environment_s_rewards_are_named(tmp_path: Path) -> None:
     env = "decimation: 2\nsim: {dt: 0.005}\nepisode_length_s: 5.0\nrew_scale_alive: 1.0\nrew_scale_terminated: -2.0\n"
+    env += "contact_sensor: {history_length: 3, update_period: 0.01}\nhistory_length: 5\n"
     (tmp_path / "env.yaml").write_text(env)
     carried = carry(tmp_path / "env.yaml", "5ms")
     assert carried.values is None
-    assert carried.changed() == {"decimation": 1}
+    assert carried.changed() == {"decimation": 1, "contact_sensor.update_period": 0.005, "history_length": 10}
+    assert named(carried, "kept")["contact_sensor.history_length"] == 3, "steps of the physics"
     assert named(carried, "yours") == {"rew_scale_alive": 0.5, "rew_scale_terminated": -1.0}
 
 
