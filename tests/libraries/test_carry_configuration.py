@@ -199,10 +199,12 @@ def test_delays_filters_and_waits_of_playground(tmp_path: Path) -> None:
 
 def test_a_direct_environment_s_rewards_are_named(tmp_path: Path) -> None:
     env = "decimation: 2\nsim: {dt: 0.005}\nepisode_length_s: 5.0\nrew_scale_alive: 1.0\nrew_scale_terminated: -2.0\n"
+    env += "contact_sensor: {history_length: 3, update_period: 0.01}\nhistory_length: 5\n"
     (tmp_path / "env.yaml").write_text(env)
     carried = carry(tmp_path / "env.yaml", "5ms")
     assert carried.values is None
-    assert carried.changed() == {"decimation": 1}
+    assert carried.changed() == {"decimation": 1, "contact_sensor.update_period": 0.005, "history_length": 10}
+    assert named(carried, "kept")["contact_sensor.history_length"] == 3, "steps of the physics"
     assert named(carried, "yours") == {"rew_scale_alive": 0.5, "rew_scale_terminated": -1.0}
 
 
@@ -230,6 +232,16 @@ def test_a_zoo_entry_and_a_model(tmp_path: Path) -> None:
     assert carried.documents()[tmp_path / "model.zip"]["n_steps"] == 1024
     with pytest.raises(InputError, match="is a model that was trained, and stays as it is"):
         carried.texts()
+
+
+def test_isaac_lab_s_count_of_mini_batches_in_stable_baselines3(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("n_timesteps: 1000000\npolicy: 'MlpPolicy'\nn_steps: 16\nn_minibatches: 8\n")
+    carried = carry(tmp_path / "a.yaml", "10ms", from_dt="20ms", n_envs=512)
+    assert carried.changed() == {"n_steps": 32, "n_timesteps": 2_000_000}
+    assert carried.values is not None
+    assert carried.values.stated()["minibatch"] == 32 * 512 / 8
+    with pytest.raises(InputError, match="counts mini-batches"):
+        carry(tmp_path / "a.yaml", "10ms", from_dt="20ms")
 
 
 def test_other_numbers_of_environments(tmp_path: Path) -> None:

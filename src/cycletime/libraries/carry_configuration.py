@@ -334,7 +334,7 @@ class _Transfer:
                 raise InputError(
                     f"{self.configuration.source} counts mini-batches ({_MINIBATCHES}): give n_steps, and --num-envs."
                 )
-            said["batch_size"] = rollouts * self.n_envs // count
+            said["batch_size"] = int(Fraction(rollouts * self.n_envs, count))
         if self.action_size is not None and issubclass(kind, SAC):
             said["action_size"] = self.action_size
         values = read_settings(kind, library, self.from_dt, self.n_envs, said)

@@ -43,6 +43,7 @@ _LENGTH = "as long in seconds"
 _STEPS = "it counts agent steps"
 _SETS = "it sets the cycle time"
 _BATCHES = "it counts batches, which last as long"
+_HISTORY = "it counts steps, and the network's input changes with it"
 _PRESENT = "1 is the present alone"
 _PHYSICS = "it counts steps of the physics"
 _RATE = "a rate per second, since rewards are multiplied by the cycle time"
@@ -55,15 +56,18 @@ _DIFFERENCES = ("action_rate*", "*action_acc*", "*action_smooth*", "smoothness*"
 _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rewards by the cycle time
     *_keys(PROPORTIONAL, _SETS, "decimation"),
     *_keys(PROPORTIONAL, "once per cycle", "sim.render_interval", equals="decimation"),
-    *_keys(PROPORTIONAL, "once per cycle", "scene.*update_period", equals=CYCLE_TIME),
+    *_keys(PROPORTIONAL, "once per cycle", "*.update_period", equals=CYCLE_TIME),
     *_keys(KEPT, "in seconds", "sim.dt", "*_s", "*resampling_time_range", "sim.mujoco.timestep"),
+    *_keys(KEPT, _PRESENT, "observations.*history_length", equals="1"),
+    *_keys(COUNT, _HISTORY, "observations.*history_length"),
     *_keys(PROPORTIONAL, "the physics' steps of one cycle", "scene.sensors.*history_length", equals="decimation"),
-    *_keys(KEPT, _PHYSICS, "scene.*history_length", "scene.*delay*", "*.min_delay", "*.max_delay"),
+    *_keys(KEPT, _PHYSICS, "scene.*history_length", "*sensor*.history_length", "*contact*.history_length"),
+    *_keys(KEPT, _PHYSICS, "scene.*delay*", "*.min_delay", "*.max_delay"),
     *_keys(COUNT, "a curriculum counts environment steps", "curriculum.*num_steps", "curriculum.*.step"),
     *_keys(COUNT, "it counts environment steps", "*min_step_count_between_reset"),
     *_keys(COUNT, _STEPS, "observations.*delay_*lag", "observations.*delay_update_period"),
     *_keys(KEPT, _PRESENT, "*history_length", equals="1"),
-    *_keys(COUNT, "it counts steps, and the network's input changes with it", "*history_length"),
+    *_keys(COUNT, _HISTORY, "*history_length"),
     *_keys(SMOOTHING, "a filter per step", "actions.*.alpha", "actions.*.ema_*"),
     *_keys(PROPORTIONAL, "an increment per step", "actions.*relative*.scale", carried=False),
     *_keys(
@@ -90,7 +94,7 @@ _BRAX = (
     *_keys(PROPORTIONAL, "where rewards are paid per step, as in dm_control's tasks", "reward_scaling", carried=False),
     *_keys(PROPORTIONAL, "if actions are increments", "action_scale", carried=False),
     *_keys(KEPT, _PRESENT, "*history_len", "*history_length", "*history_size", equals="1"),
-    *_keys(COUNT, "it counts steps, and the network's input changes with it", "*history_len*", "*history_size"),
+    *_keys(COUNT, _HISTORY, "*history_len*", "*history_size"),
     *_keys(COUNT, _STEPS, "*delay", "*_steps"),
     *_keys(KEPT, "in seconds", "*durations", "*wait_times", "*interval_range", "*settle_time"),
     *_keys(SMOOTHING, "a filter per step", "*ema_alpha"),
