@@ -326,7 +326,7 @@ def _rewards(c: TimedConfiguration) -> Iterator[Finding]:
             "note",
             "squared-difference",
             f"{weight.text} weighs a difference between steps that is not divided by {c.dt_s * 1000:.4g} ms: at half "
-            "the cycle time the same motion costs less per second (a quarter, if squared), and noise as much as before; "
+            "the cycle time the same motion costs less per second (a quarter, if squared), noise as much as before; "
             "choose the weight anew there.",
             weight.place,
         )
