@@ -77,7 +77,7 @@ class Terminal(StringIO):
         ("transfer", "'cycletime transfer' needs a command first: give one of ppo, sac, a2c, tqc, td3, ddpg, file."),
         ("transfer --from 40ms ppo", "'cycletime transfer' needs a command first: give one of ppo, sac, a2c,"),
         ("gpu", "'cycletime gpu' needs a command first: give one of check."),
-        ("", "'cycletime' needs a command first: give one of transfer, train, resume,"),
+        ("", "'cycletime' needs a command first: give one of transfer, explain, train, resume,"),
     ],
 )
 @pytest.mark.parametrize(("columns", "stdout"), [("40", Terminal), ("200", StringIO)])

@@ -73,6 +73,13 @@ def test_a_comment_says_another_rate(name: str, comment: str, contradicts: bool)
         assert "sim.dt 0.005 x decimation 4 is 50 Hz (20 ms)" in only(found).sentence
 
 
+@pytest.mark.parametrize(("comment", "contradicts"), [("simulation at 200Hz", False), ("100 Hz", True)])
+def test_a_comment_on_the_physics_of_a_deployment(comment: str, contradicts: bool) -> None:
+    env = {"policy_dt": 0.02, "sim_dt": 0.005}
+    found = configuration(env, {}, environment="deployment", comments={"sim_dt": comment})
+    assert kinds(found) == ({"rate-in-words"} if contradicts else set())
+
+
 @pytest.mark.parametrize(("name", "contradicts"), [("Go2-60Hz", True), ("go2_50hz", False), ("Go2-v60", False)])
 def test_a_name_says_another_rate(name: str, contradicts: bool) -> None:
     assert kinds(configuration(ISAAC_LAB, name=name)) == ({"rate-in-words"} if contradicts else set())

@@ -271,6 +271,19 @@ def test_source_that_has_no_end_is_left(text: str, tmp_path: Path) -> None:
             assert isinstance(leaf.value, int | Opaque)
 
 
+def test_modules_that_import_all_of_each_other(tmp_path: Path) -> None:
+    """Every path through them would be more than can be walked: 20 modules, each of which imports all others."""
+    names = [f"m{number}" for number in range(20)]
+    imports = "".join(f"from .{name} import *\n" for name in names)
+    files = {f"package/{name}.py": imports for name in names}
+    files["package/cfg.py"] = (
+        f"{imports}class Cfg(Nowhere):\n    decimation = 4\n    sim = Simulation(dt=0.005, steps=NOWHERE)\n"
+    )
+    (found,) = find_configurations(write(tmp_path, files) / "package" / "cfg.py")
+    assert found.env["decimation"].value == 4
+    assert found.unseen == ("Nowhere",)
+
+
 def test_nothing_is_run(tmp_path: Path) -> None:
     text = (
         "import pathlib\npathlib.Path('run').touch()\nclass Cfg:\n    decimation = 4\n    sim = Simulation(dt=0.005)\n"

@@ -74,7 +74,9 @@ def _rate_in_words(c: TimedConfiguration) -> Iterator[Finding]:
         for name in (*_SETS_RATE, *_SETS_RATE_TOO):
             stated = side.get(name)
             said = _rates_of(stated.comment) if stated else []
-            if stated and said and not any(_is_same(one, rate) for one in said for rate in rates):
+            step_s = c._positive(stated)
+            own = [1 / step_s] if step_s and step_s < 1 else []
+            if stated and said and not any(_is_same(one, rate) for one in said for rate in (*rates, *own)):
                 yield Finding(
                     "contradiction",
                     "rate-in-words",
@@ -326,8 +328,8 @@ def _rewards(c: TimedConfiguration) -> Iterator[Finding]:
             "note",
             "squared-difference",
             f"{weight.text} weighs a difference between steps that is not divided by {c.dt_s * 1000:.4g} ms: at half "
-            "the cycle time the same motion costs a quarter per second, and noise as much as before; choose the weight "
-            "anew there.",
+            "the cycle time the same motion costs less per second (a quarter, if squared), noise as much as before; "
+            "choose the weight anew there.",
             weight.place,
         )
 

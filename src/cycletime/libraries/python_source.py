@@ -25,6 +25,8 @@ _MOST_CALLS = 40
 """How deep classes and functions are followed into each other."""
 _MOST_STEPS = 200_000
 """Statements and expressions of one configuration: classes can be written that unfold without end."""
+_MOST_IMPORTS = 300
+"""Modules that a name is looked for in."""
 _LARGEST = 1e18
 
 
@@ -88,6 +90,7 @@ class SourceReader:
 
     def __init__(self) -> None:
         self._modules: dict[Path, _Module | None] = {}
+        self._origins: dict[tuple[Path, str], tuple[ast.AST, _Module] | None] = {}
         self._depth = 0
         self._steps = 0
         self.unresolved: set[str] = set()
@@ -182,22 +185,31 @@ class SourceReader:
             return "." * min(imported.level, 1) + ".".join(filter(None, [imported.module, alias.name]))
         return f".{name}"
 
-    def _lookup(self, module: _Module, name: str, depth: int = 0) -> _Found | None:
-        node = module.names.get(name)
+    def _lookup(self, module: _Module, name: str) -> _Found | None:
+        """What a module's name means: a class, a function, or a value."""
+        key = (module.path, name)
+        if key not in self._origins:
+            self._origins[key] = self._origin(module, name, set())
+        node, origin = self._origins[key] or (None, module)
         if isinstance(node, ast.ClassDef | ast.FunctionDef):
-            return _Definition(node, module)
+            return _Definition(node, origin)
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            return self._evaluate(node.value, {}, module)
-        imports = [node] if isinstance(node, ast.ImportFrom) else module.stars if node is None else []
-        for each in imports if depth < _MOST_CALLS else ():
-            alias = next((one for one in each.names if (one.asname or one.name) == name), None)
+            return self._evaluate(node.value, {}, origin)
+        return None
+
+    def _origin(self, module: _Module, name: str, seen: set[tuple[Path, str]]) -> tuple[ast.AST, _Module] | None:
+        """Where a name is defined, through imports; modules may import all of each other in circles."""
+        if (module.path, name) in seen or len(seen) >= _MOST_IMPORTS:
+            return None
+        seen.add((module.path, name))
+        node = module.names.get(name)
+        if node is not None and not isinstance(node, ast.ImportFrom):
+            return node, module
+        for each in [node] if node else module.stars:
+            wanted = next((one.name for one in each.names if (one.asname or one.name) == name), name)
             for path in _module_files(module.path, each):
                 other = self.module(path)
-                if (
-                    other
-                    and other is not module
-                    and (found := self._lookup(other, alias.name if alias else name, depth + 1))
-                ):
+                if other and (found := self._origin(other, wanted, seen)):
                     return found
         return None
 
