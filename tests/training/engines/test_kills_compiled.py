@@ -14,7 +14,12 @@ from cycletime.training.run_folder import RunFolder
 PPO = "--task reacher --algorithm ppo --dt 16ms --batch 100 --minibatch 50 --set epochs=2 hidden=64,64"
 SAC = """--task double-pendulum --algorithm sac --dt 32ms --minibatch 16 --noise ornstein-uhlenbeck --correlation 100ms
     --set hidden=16,16 warmup_steps=200 replay_capacity=50000"""
-CASES = [pytest.param(PPO, 1_500_000, id="ppo"), pytest.param(SAC, 600_000, id="sac")]
+MANY = f"{PPO} --num-envs 4".replace("reacher", "double-pendulum")
+CASES = [
+    pytest.param(PPO, 1_500_000, id="ppo"),
+    pytest.param(MANY, 1_500_000, id="ppo, 4 environments"),
+    pytest.param(SAC, 600_000, id="sac"),
+]
 
 
 PROGRAM = """

@@ -178,7 +178,7 @@ def test_with_several_environments_a_cycle_acts_for_all_and_learns_as_often(
     learn_call(agent, 3, 2, num_envs=4)()
     assert rows == [((agent.capacity // 4, 4), updates)]
     with pytest.raises(InputError, match="1 transitions at a time, but 4 environments"):
-        act_call(ActorCriticAgent(), 3, 2, num_envs=4)
+        act_call(ActorCriticAgent(hidden=(4,)), 3, 2, num_envs=4)
 
 
 def test_agents_that_learn_by_the_same_program_share_a_measurement() -> None:
