@@ -28,7 +28,7 @@ from tests.libraries.configurations import (
 )
 
 
-def carry(path: Path, to_dt: str, **options: Any) -> CarriedConfiguration:  # noqa: ANN401 - of two functions
+def carry(path: Path, to_dt: str | None, **options: Any) -> CarriedConfiguration:  # noqa: ANN401 - of two functions
     reading = {name: options.pop(name) for name in ("env_id", "library", "algorithm") if name in options}
     return carry_configuration(read_configuration(path, **reading), to_dt, **options)
 
@@ -199,10 +199,12 @@ def test_delays_filters_and_waits_of_playground(tmp_path: Path) -> None:
 
 def test_a_direct_environment_s_rewards_are_named(tmp_path: Path) -> None:
     env = "decimation: 2\nsim: {dt: 0.005}\nepisode_length_s: 5.0\nrew_scale_alive: 1.0\nrew_scale_terminated: -2.0\n"
+    env += "contact_sensor: {history_length: 3, update_period: 0.01}\nhistory_length: 5\n"
     (tmp_path / "env.yaml").write_text(env)
     carried = carry(tmp_path / "env.yaml", "5ms")
     assert carried.values is None
-    assert carried.changed() == {"decimation": 1}
+    assert carried.changed() == {"decimation": 1, "contact_sensor.update_period": 0.005, "history_length": 10}
+    assert named(carried, "kept")["contact_sensor.history_length"] == 3, "steps of the physics"
     assert named(carried, "yours") == {"rew_scale_alive": 0.5, "rew_scale_terminated": -1.0}
 
 
@@ -232,9 +234,34 @@ def test_a_zoo_entry_and_a_model(tmp_path: Path) -> None:
         carried.texts()
 
 
+def test_isaac_lab_s_count_of_mini_batches_in_stable_baselines3(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("n_timesteps: 1000000\npolicy: 'MlpPolicy'\nn_steps: 16\nn_minibatches: 8\n")
+    carried = carry(tmp_path / "a.yaml", "10ms", from_dt="20ms", n_envs=512)
+    assert carried.changed() == {"n_steps": 32, "n_timesteps": 2_000_000}
+    assert carried.values is not None
+    assert carried.values.stated()["minibatch"] == 32 * 512 / 8
+    with pytest.raises(InputError, match="counts mini-batches"):
+        carry(tmp_path / "a.yaml", "10ms", from_dt="20ms")
+
+
 def test_other_numbers_of_environments(tmp_path: Path) -> None:
-    carried = carry(write_run(tmp_path / "run"), "20ms", to_num_envs=1024)
-    assert carried.changed() == {"agent.num_steps_per_env": 96, "env.scene.num_envs": 1024}
+    run = write_run(tmp_path / "run")
+    for to_dt in (None, "20ms"):
+        carried = carry(run, to_dt, to_num_envs=1024)
+        assert carried.changed() == {"agent.num_steps_per_env": 96, "env.scene.num_envs": 1024}
+        assert carried.notes[:2] == (
+            "4096 environments become 1024 with 98304 samples in a batch, and so as many updates per second of "
+            "experience: recommended. A rollout lasts 1.92 s in each, and did 0.48 s.",
+            "For rollouts as long as before, and a batch that follows the environments, leave the rollout as it was: a "
+            "batch of 24576 and a minibatch of 6144 samples, and 4 times as many updates per second of experience.",
+        )
+    both = carry(run, "10ms", to_num_envs=2048).changed()
+    assert (both["agent.num_steps_per_env"], both["env.scene.num_envs"], both["env.decimation"]) == (96, 2048, 2)
+    (tmp_path / "skrl.yaml").write_text(SKRL)
+    carried = carry(tmp_path / "skrl.yaml", "10ms", from_dt="20ms", n_envs=512, to_num_envs=256)
+    assert carried.changed() == {"agent.rollouts": 64, "trainer.timesteps": 9600}
+    with pytest.raises(InputError, match="--to is missing"):
+        carry(run, None)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from fractions import Fraction
 from typing import Annotated, Any, ClassVar
 
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, arg, subcommand
@@ -30,10 +29,9 @@ from cycletime.cli.transfer_file import TransferFile
 from cycletime.duration import DurationLike
 from cycletime.errors import InputError
 from cycletime.libraries import LIBRARIES, LibraryValues, given_cycle_time, read_settings
+from cycletime.libraries.on_policy import notes_on_environments
 from cycletime.rules import A2C, DDPG, PPO, SAC, TD3, TQC, Hyperparameters
 from cycletime.rules.hyperparameters import explain_values, transfer_as_json
-from cycletime.rules.laws import nearest_whole
-from cycletime.rules.quantities import format_seconds
 
 _LIBRARIES = ", ".join(LIBRARIES)
 _OPTIONS_INSTEAD = {"dt": "--from", "n_envs": "--n-envs"}
@@ -90,7 +88,8 @@ class TransferValues(TransferOptions):
             if target is None:
                 raise InputError(f"--to-num-envs {self.to_num_envs} is for a library's words: name one with --for.")
             if not (self.from_library and "batch" in typed):  # who says a batch has chosen
-                notes = (*notes, *_notes_on_environments(before, carried, self.n_envs or 1, self.to_num_envs))
+                old = before.library_source.n_envs if before.library_source else self.n_envs or 1
+                notes = (*notes, *notes_on_environments(before, carried, old, self.to_num_envs))
         exported = carried.to(target, self.to_num_envs or self.n_envs) if target else None
         if self.json:
             library = {"library": _library_json(exported)} if exported else {}
@@ -118,24 +117,6 @@ def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperpar
     return replace(values, **given), _notes_on_baseline(
         words_used, {}, f"the default of {library}"
     ) if not given else ()
-
-
-def _notes_on_environments(
-    before: Hyperparameters, carried: Hyperparameters, typed: int, number: int
-) -> tuple[str, ...]:
-    """What more or fewer environments mean, and the other choice that there is."""
-    old = before.library_source.n_envs if before.library_source else typed
-    if number == old or not isinstance(before, PPO | A2C) or not isinstance(carried, PPO | A2C):
-        return ()
-    lasted, lasts = before.batch * float(before.dt) / old, carried.batch * float(carried.dt) / number
-    sizes = {"batch": before.batch, **({"minibatch": before.minibatch} if isinstance(before, PPO) else {})}
-    others = " ".join(f"--{name} {nearest_whole(Fraction(size * number, old))}" for name, size in sizes.items())
-    return (
-        f"{old} environments become {number} with {carried.batch} samples in a batch, and so as many updates per "
-        f"second of experience: recommended. A rollout lasts {format_seconds(lasts)} in each, and did "
-        f"{format_seconds(lasted)}.",
-        f"For rollouts as long as before, and a batch that follows the environments, add {others}.",
-    )
 
 
 def _settings(words: list[str]) -> dict[str, Any]:

@@ -30,7 +30,7 @@ class TransferFile:
 
     path: Annotated[Positional[Path], arg(metavar="FILE_OR_FOLDER")]
     """The configuration. Its library is recognised by what is in it."""
-    to_dt: Annotated[str, arg(name="to", metavar="TIME")]
+    to_dt: Annotated[Text, arg(name="to", metavar="TIME", help_behavior_hint="(required without --to-num-envs)")] = None
     """The cycle time to carry it to."""
     from_dt: Annotated[Text, arg(name="from", metavar="TIME", help_behavior_hint="(default: what it says)")] = None
     """The cycle time that it is for, where it does not say that itself: 40ms, 0.04, 25Hz."""

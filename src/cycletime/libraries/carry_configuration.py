@@ -21,6 +21,7 @@ from cycletime.libraries.config_edit import changed_document, is_editable, rewri
 from cycletime.libraries.config_files import ConfigFile
 from cycletime.libraries.configuration import Configuration, Setting, Side
 from cycletime.libraries.names import LIBRARIES, RATES
+from cycletime.libraries.on_policy import notes_on_environments
 from cycletime.libraries.plain_yaml import KeyPath
 from cycletime.libraries.synonyms import our_fields
 from cycletime.libraries.time_keys import (
@@ -35,6 +36,7 @@ from cycletime.libraries.yaml_edit import value_at
 from cycletime.libraries.zoo import NOISE, as_zoo_file, with_cycle_time_wrapper
 from cycletime.rules import ALGORITHMS, Rule
 from cycletime.rules.hyperparameters import Hyperparameters, part_names
+from cycletime.rules.laws import nearest_whole
 from cycletime.rules.quantities import check_count, format_seconds
 from cycletime.rules.sac import SAC, OffPolicy
 
@@ -131,7 +133,7 @@ def _override(value: object) -> str:
 
 def carry_configuration(
     configuration: Configuration,
-    to_dt: DurationLike,
+    to_dt: DurationLike | None = None,
     *,
     from_dt: DurationLike | None = None,
     rule: str | Rule | None = None,
@@ -144,7 +146,7 @@ def carry_configuration(
 
     Args:
         configuration: What a library's files say.
-        to_dt: The cycle time to go to.
+        to_dt: The cycle time to go to; None for the same, with another number of environments.
         from_dt: The cycle time that the settings are for, where they do not say it.
         rule: The rule for the agent's values, by default what is recommended for them.
         also: Parts that are carried beside the rule.
@@ -155,7 +157,10 @@ def carry_configuration(
     Raises:
         InputError: if something is missing or contradicts itself, or if the cycle time cannot be set.
     """
-    before_dt, after_dt = _from_dt(configuration, from_dt), Duration(to_dt)
+    if to_dt is None and to_num_envs is None:
+        raise InputError("--to is missing: say which cycle time to carry it to, or give --to-num-envs.")
+    before_dt = _from_dt(configuration, from_dt)
+    after_dt = before_dt if to_dt is None else Duration(to_dt)
     n_envs = _n_envs(configuration, n_envs)
     transfer = _Transfer(configuration, before_dt, after_dt, n_envs, to_num_envs, rule, part_names(also), action_size)
     transfer.check_physics()
@@ -272,35 +277,48 @@ class _Transfer:
             library = "isaac-lab"
         before = self._read(library, ALGORITHMS[algorithm])
         after = before.at(self.to_dt, self.rule, self.also)
-        number = self.to_num_envs or self.n_envs
-        exported = export_values(_without_noise(after), library, number, {})
-        old = export_values(_without_noise(before), library, self.n_envs, {})
-        notes = [note for note in exported.notes if not note.startswith(TIME_NOTES)]
-        if "memory.memory_size" in self.configuration.of("agent"):
-            notes = [note for note in notes if "RandomMemory" not in note]  # the file says it: -1, or as the rollout
+        exported = export_values(_without_noise(after), library, self.to_num_envs or self.n_envs, {})
         times = self._time_changes(library, exported.time_changes)
-        carried = {each.name for each in times}
-        usual = getattr(LIBRARIES[library].of(algorithm), "defaults", {})
-        rows = []
-        for name, value in exported.items():
-            was = old.get(name)
-            was = usual.get(name) if was is None else was
-            if name == "batch_size" and _MINIBATCHES in old:
-                continue
-            if name not in carried and value is not was and value != was:
-                rows.append(self._change("agent", name, value, self._reason(library, name, before, after)))
-        if isinstance(before, OffPolicy) and before.noise_std != after.stated().get(NOISE):
-            rows.append(
-                self._change("agent", NOISE, after.stated()[NOISE], self._reason(library, NOISE, before, after))
-            )
+        rows = self._rule_changes(library, exported, {each.name for each in times}, before, after)
         rows += [self._time_change("agent", each) for each in times]
+        notes = [note for note in exported.notes if not note.startswith(TIME_NOTES)]
+        if "memory.memory_size" in configuration.of("agent"):
+            notes = [note for note in notes if "RandomMemory" not in note]  # the file says it: -1, or as the rollout
+        if self.to_num_envs is not None:
+            notes += notes_on_environments(before, after, self.n_envs or 1, self.to_num_envs, options=False)
+        if self.n_envs is None and configuration.environment:
+            notes.append("The number of environments is not said: the batch is that of one. Give --n-envs.")
         if configuration.is_zoo_entry:
             self._check_timesteps()
             rows, more = self._with_wrapper(rows)
             notes += more
-        if self.n_envs is None and not configuration.is_zoo_entry and configuration.environment:
-            notes.append("The number of environments is not said: the batch is that of one. Give --n-envs.")
         return _CarriedAgent(after, tuple(rows), tuple(notes))
+
+    def _rule_changes(
+        self,
+        library: str,
+        exported: Mapping[str, Any],
+        others: Collection[str],
+        before: Hyperparameters,
+        after: Hyperparameters,
+    ) -> list[Change]:
+        """Settings that are others now by the rule; what a file does not say is the library's default."""
+        words = LIBRARIES[library].of(after.algorithm)
+        usual = getattr(words, "defaults", {})
+        old = export_values(_without_noise(before), library, self.n_envs, {})
+        known = {name: value for name, value in {**usual, **old}.items() if value is not None or name not in usual}
+        left = {*others, words.n_envs.name if words and words.n_envs else "", *_derived(old)}
+        new = {name: value for name, value in exported.items() if name not in left}
+        # By identity first, since a value that is not a number differs from itself.
+        changed = {
+            name: value for name, value in new.items() if value is not known.get(name) and value != known.get(name)
+        }
+        if isinstance(before, OffPolicy) and before.noise_std != after.stated().get(NOISE):
+            changed[NOISE] = after.stated()[NOISE]
+        return [
+            self._change("agent", name, value, self._reason(library, name, before, after))
+            for name, value in changed.items()
+        ]
 
     def _read(self, library: str, kind: type[Hyperparameters]) -> Hyperparameters:
         settings = self.configuration.of("agent")
@@ -316,7 +334,7 @@ class _Transfer:
                 raise InputError(
                     f"{self.configuration.source} counts mini-batches ({_MINIBATCHES}): give n_steps, and --n-envs."
                 )
-            said["batch_size"] = rollouts * self.n_envs // count
+            said["batch_size"] = int(Fraction(rollouts * self.n_envs, count))
         if self.action_size is not None and issubclass(kind, SAC):
             said["action_size"] = self.action_size
         values = read_settings(kind, library, self.from_dt, self.n_envs, said)
@@ -332,6 +350,8 @@ class _Transfer:
 
     def _time_changes(self, library: str, found: Collection[TimeChange]) -> list[TimeChange]:
         """Those of the agent's side; how rewards are to be scaled depends on how the environment pays them."""
+        if library == "skrl" and self.to_num_envs and self.n_envs:
+            return self._longer_rollouts(list(found), Fraction(self.n_envs, self.to_num_envs))
         if library != "mujoco-playground" or self.rho == 1:
             return list(found)
         settings = self.configuration.of("agent")
@@ -340,6 +360,23 @@ class _Transfer:
         tables = _names_of(library, self.configuration.algorithm or "")
         left = [name for name in settings if name not in tables]
         return carry_time_keys(library, settings, self.rho, left, keys)
+
+    def _longer_rollouts(self, times: list[TimeChange], factor: Fraction) -> list[TimeChange]:
+        """The training's length in skrl, which counts the steps of one environment."""
+        settings = self.configuration.of("agent")
+        found = {each.name: each.new for each in times if each.treatment == "carried"}
+        names = [name for name in settings if name.rpartition(".")[2] == "timesteps" and settings[name]]
+        longer = [
+            TimeChange(
+                name,
+                settings[name],
+                nearest_whole(Fraction(found.get(name, settings[name])) * factor),
+                "carried",
+                "as many samples in all",
+            )
+            for name in names
+        ]
+        return [each for each in times if each.name not in names] + longer
 
     def _check_timesteps(self) -> None:
         value = self.configuration.of("agent").get("n_timesteps", 1)
@@ -384,6 +421,8 @@ class _Transfer:
         if self.to_num_envs is None or self.to_num_envs == self.n_envs:
             return []
         names = ("scene.num_envs", "n_envs", "num_envs", "params.config.num_actors")
+        if self.n_envs is None:
+            raise InputError(f"{self.configuration.source} does not say the number of environments: give --n-envs.")
         return [
             self._change(each.side, each.local_name, self.to_num_envs, "as asked")
             for each in self.configuration.settings.values()
@@ -418,6 +457,11 @@ class _Transfer:
 def _names_of(library: str, algorithm: str) -> set[str]:
     words = LIBRARIES[library].of(algorithm)
     return table_names(words, RATES[library][algorithm]) if words else set()
+
+
+def _derived(settings: Collection[str]) -> tuple[str, ...]:
+    """What Isaac Lab makes of other settings of Stable-Baselines3."""
+    return ("batch_size",) if _MINIBATCHES in settings else ()
 
 
 def _without_noise(values: Hyperparameters) -> Hyperparameters:

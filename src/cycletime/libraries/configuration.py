@@ -20,7 +20,15 @@ from cycletime.libraries.config_files import ConfigFile, is_pickled, read_config
 from cycletime.libraries.names import ALIASES, LIBRARIES, RATES
 from cycletime.libraries.plain_yaml import KeyPath, is_saved_ordered_dict, repeated_keys
 from cycletime.libraries.recognise import LOOKED_FOR, is_zoo_file, recognise_algorithm, recognise_parts
-from cycletime.libraries.time_keys import canonical_names, means_time, stated_cycle_time, table_names
+from cycletime.libraries.time_keys import (
+    ENVIRONMENT_KEYS,
+    canonical_names,
+    environment_keys,
+    find_key,
+    means_time,
+    stated_cycle_time,
+    table_names,
+)
 from cycletime.libraries.yaml_edit import effective_entry
 from cycletime.rules import ALGORITHMS
 
@@ -125,14 +133,15 @@ class Configuration:
         if self.library and self.algorithm and (words := LIBRARIES[self.library].of(self.algorithm)):
             known = table_names(words, RATES[self.library][self.algorithm])
         canonical = canonical_names(self.library or "", self.of("agent"), known)
+        by_library = {each: means_time(self.library or "", name) for each, name in canonical.items()}
+        settings = self.of("environment") or self.of("agent")
+        kind = self.environment or (self.library if self.library in ENVIRONMENT_KEYS else None)
+        keys = environment_keys(kind, settings, trainer=True) if kind else ()
         return tuple(
             each.name
             for each in self.settings.values()
-            if not (
-                means_time(self.environment or "", each.local_name)
-                if each.side == "environment"
-                else canonical[each.local_name] in known or means_time(self.library or "", canonical[each.local_name])
-            )
+            if not (each.side == "agent" and (canonical[each.local_name] in known or by_library[each.local_name]))
+            and not find_key(keys, each.local_name)
         )
 
 

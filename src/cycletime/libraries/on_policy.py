@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias
 
 from cycletime.errors import InputError
 from cycletime.libraries.parameters import ParamName, SettingsReader
+from cycletime.rules.hyperparameters import Hyperparameters
 from cycletime.rules.laws import nearest_whole
 from cycletime.rules.ppo import A2C, PPO
 from cycletime.rules.quantities import check_count, format_seconds
@@ -236,3 +237,36 @@ def _nearest_divided(batch: int, divisor: int, unit: int, enough: float = 0.0) -
 def _refuse_layout(layout: Mapping[str, int]) -> None:
     if layout:
         raise InputError(f"{', '.join(layout)} cannot be fixed: only brax leaves a choice, of its batch_size.")
+
+
+def notes_on_environments(
+    before: Hyperparameters, carried: Hyperparameters, old: int, number: int, options: bool = True
+) -> tuple[str, ...]:
+    """What more or fewer environments mean, and the other choice that there is.
+
+    Args:
+        before: The values with `old` environments.
+        carried: The values with `number` environments, and the same batch in samples per second.
+        old: How many there were.
+        number: How many there will be.
+        options: Whether the other choice is an option of the command.
+    """
+    if number == old or not isinstance(before, PPO | A2C) or not isinstance(carried, PPO | A2C):
+        return ()
+    lasted, lasts = before.batch * float(before.dt) / old, carried.batch * float(carried.dt) / number
+    sizes = {"batch": before.batch, **({"minibatch": before.minibatch} if isinstance(before, PPO) else {})}
+    new = {name: nearest_whole(Fraction(size * number, old)) for name, size in sizes.items()}
+    if options:
+        other = f"add {' '.join(f'--{name} {size}' for name, size in new.items())}."
+    else:
+        sized = " and ".join(f"a {name} of {size}" for name, size in new.items())
+        other = (
+            f"leave the rollout as it was: {sized} samples, and {Fraction(old, number)} times as many updates per "
+            "second of experience."
+        )
+    return (
+        f"{old} environments become {number} with {carried.batch} samples in a batch, and so as many updates per "
+        f"second of experience: recommended. A rollout lasts {format_seconds(lasts)} in each, and did "
+        f"{format_seconds(lasted)}.",
+        f"For rollouts as long as before, and a batch that follows the environments, {other}",
+    )

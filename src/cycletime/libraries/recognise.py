@@ -125,7 +125,7 @@ def recognise_algorithm(library: str, settings: Mapping[str, Any]) -> str | None
 
 def _stable_baselines3_algorithm(settings: Mapping[str, Any]) -> str:
     if not _has_any(settings, "buffer_size", "learning_starts", "tau", "train_freq", "replay_buffer_class"):
-        return "ppo" if _has_any(settings, "batch_size", "clip_range", "n_epochs") else "a2c"
+        return "ppo" if _has_any(settings, "batch_size", "n_minibatches", "clip_range", "n_epochs") else "a2c"
     if _has_any(settings, "top_quantiles_to_drop_per_net"):
         return "tqc"
     if _has_any(settings, "policy_delay", "target_policy_noise"):

@@ -6,6 +6,7 @@ would last as long; what is in seconds already is kept.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass
 from fnmatch import fnmatchcase
@@ -42,6 +43,8 @@ _LENGTH = "as long in seconds"
 _STEPS = "it counts agent steps"
 _SETS = "it sets the cycle time"
 _BATCHES = "it counts batches, which last as long"
+_HISTORY = "it counts steps, and the network's input changes with it"
+_PRESENT = "1 is the present alone"
 _PHYSICS = "it counts steps of the physics"
 _RATE = "a rate per second, since rewards are multiplied by the cycle time"
 _PER_STEP = "paid at every step"
@@ -53,14 +56,18 @@ _DIFFERENCES = ("action_rate*", "*action_acc*", "*action_smooth*", "smoothness*"
 _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rewards by the cycle time
     *_keys(PROPORTIONAL, _SETS, "decimation"),
     *_keys(PROPORTIONAL, "once per cycle", "sim.render_interval", equals="decimation"),
-    *_keys(PROPORTIONAL, "once per cycle", "scene.*update_period", equals=CYCLE_TIME),
+    *_keys(PROPORTIONAL, "once per cycle", "*.update_period", equals=CYCLE_TIME),
     *_keys(KEPT, "in seconds", "sim.dt", "*_s", "*resampling_time_range", "sim.mujoco.timestep"),
+    *_keys(KEPT, _PRESENT, "observations.*history_length", equals="1"),
+    *_keys(COUNT, _HISTORY, "observations.*history_length"),
     *_keys(PROPORTIONAL, "the physics' steps of one cycle", "scene.sensors.*history_length", equals="decimation"),
-    *_keys(KEPT, _PHYSICS, "scene.*history_length", "scene.*delay*", "*.min_delay", "*.max_delay"),
+    *_keys(KEPT, _PHYSICS, "scene.*history_length", "*sensor*.history_length", "*contact*.history_length"),
+    *_keys(KEPT, _PHYSICS, "scene.*delay*", "*.min_delay", "*.max_delay"),
     *_keys(COUNT, "a curriculum counts environment steps", "curriculum.*num_steps", "curriculum.*.step"),
     *_keys(COUNT, "it counts environment steps", "*min_step_count_between_reset"),
     *_keys(COUNT, _STEPS, "observations.*delay_*lag", "observations.*delay_update_period"),
-    *_keys(COUNT, "it counts steps, and the network's input changes with it", "*history_length"),
+    *_keys(KEPT, _PRESENT, "*history_length", equals="1"),
+    *_keys(COUNT, _HISTORY, "*history_length"),
     *_keys(SMOOTHING, "a filter per step", "actions.*.alpha", "actions.*.ema_*"),
     *_keys(PROPORTIONAL, "an increment per step", "actions.*relative*.scale", carried=False),
     *_keys(
@@ -86,8 +93,8 @@ _BRAX = (
     *_keys(KEPT, "cycles of ctrl_dt in one of the agent's", "action_repeat"),
     *_keys(PROPORTIONAL, "where rewards are paid per step, as in dm_control's tasks", "reward_scaling", carried=False),
     *_keys(PROPORTIONAL, "if actions are increments", "action_scale", carried=False),
-    *_keys(KEPT, "1 is the present alone", "*history_len", "*history_length", "*history_size", equals="1"),
-    *_keys(COUNT, "it counts steps, and the network's input changes with it", "*history_len*", "*history_size"),
+    *_keys(KEPT, _PRESENT, "*history_len", "*history_length", "*history_size", equals="1"),
+    *_keys(COUNT, _HISTORY, "*history_len*", "*history_size"),
     *_keys(COUNT, _STEPS, "*delay", "*_steps"),
     *_keys(KEPT, "in seconds", "*durations", "*wait_times", "*interval_range", "*settle_time"),
     *_keys(SMOOTHING, "a filter per step", "*ema_alpha"),
@@ -145,12 +152,15 @@ TIME_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
         *_keys(COUNT, _SETS, "env.fps", "fps"),
         *_keys(COUNT, _LENGTH, "online_steps", "policy.online_steps", "algorithm.online_steps"),
         *_keys(KEPT, "in seconds", "*_s"),
-        *_keys(KEPT, "it counts updates", "steps", "save_freq", "log_freq", "*.policy_parameters_push_frequency"),
+        *_keys(KEPT, "it counts updates", "steps", "*save_freq", "*log_freq", "*eval_freq", "*policy_update_freq"),
+        *_keys(KEPT, "in seconds", "*.policy_parameters_push_frequency"),
+        *_keys(KEPT, _PRESENT, "*n_obs_steps", equals="1"),
         *_keys(COUNT, _STEPS, "env.episode_length", "*.episode_length"),
         *_keys(
             COUNT, _STEPS, "policy.online_buffer_capacity", "policy.n_action_steps", "policy.chunk_size", carried=False
         ),
-        *_keys(COUNT, _STEPS, "*offline_buffer_capacity", "*terminate_after_n_steps", "*n_obs_steps", carried=False),
+        *_keys(COUNT, _STEPS, "*offline_buffer_capacity", "*online_step_before_learning", carried=False),
+        *_keys(COUNT, _STEPS, "*terminate_after_n_steps", "*n_obs_steps", carried=False),
     ),
 }
 ENVIRONMENT_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
@@ -212,10 +222,12 @@ _NO_NAMES = ("tail", "remark", "remarks", "defaults", "per_vector_step")
 
 def means_time(library: str, name: str) -> TimeKey | None:
     """What is known of a setting beside the tables, if anything."""
-    return next(
-        (key for key in TIME_KEYS.get(library, ENVIRONMENT_KEYS.get(library, ())) if fnmatchcase(name, key.pattern)),
-        None,
-    )
+    return find_key(TIME_KEYS.get(library, ()), name)
+
+
+def find_key(keys: Collection[TimeKey], name: str) -> TimeKey | None:
+    """The first of some keys that a name fits."""
+    return next((key for key in keys if fnmatchcase(name, key.pattern)), None)
 
 
 def _canonical_name(library: str, name: str, known: Collection[str]) -> str:
@@ -266,6 +278,12 @@ def _fraction(value: object) -> Fraction | None:
 
 _SURELY_A_COUNT = 10_000
 """Files write such numbers of steps as 1e6, which is a float and no weight."""
+_OF_TASKS_PER_SECOND = {
+    *("termination", "action_rate", "torques", "energy", "dof_acc", "joint_vel", "orientation"),
+    *("tracking_lin_vel", "tracking_ang_vel", "feet_phase"),
+}
+_WEIGHT = re.compile(r"weight$|(^|[._])scales?($|[._])|(^|_)rew(ard)?(s|_|$)|penalty|bonus|reward_scaling$")
+"""Names of what rewards are multiplied by, which is no count also where it is a whole number."""
 Treatment: TypeAlias = Literal["carried", "kept", "yours"]
 _TOLD: Mapping[Treatment, str] = {
     "carried": "Carried as well",
@@ -315,7 +333,7 @@ def environment_keys(environment: str, settings: Mapping[str, object], trainer: 
     scales = {name.rpartition(".")[2] for name in settings if "scales." in name}
     if not scales:
         return (*_DM_CONTROL, *_BRAX) if trainer else _BRAX
-    per_second = scales & {"termination", "action_rate", "torques", "energy", "dof_acc", "joint_vel", "orientation"}
+    per_second = scales & _OF_TASKS_PER_SECOND
     return (*(_PLAYGROUND_PER_SECOND if per_second else _PLAYGROUND_PER_STEP), *_BRAX)
 
 
@@ -401,7 +419,7 @@ def _carried_number(name: str, value: float, law: Law, rho: Fraction) -> tuple[f
         return value, True
     exact = Fraction(law(abs(value), rho)) * (1 if value > 0 else -1)
     counts = isinstance(value, int) or (law == COUNT and value >= _SURELY_A_COUNT and float(value).is_integer())
-    if counts and value > 0 and law in (COUNT, PROPORTIONAL):
+    if counts and value > 0 and law in (COUNT, PROPORTIONAL) and not _WEIGHT.search(name):
         whole = nearest_whole(exact)
         return whole, whole == exact
     if isinstance(value, int) and exact.denominator == 1:
