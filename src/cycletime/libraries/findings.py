@@ -74,7 +74,7 @@ def _rate_in_words(c: TimedConfiguration) -> Iterator[Finding]:
         for name in (*_SETS_RATE, *_SETS_RATE_TOO):
             stated = side.get(name)
             said = _rates_of(stated.comment) if stated else []
-            step_s = c._positive(stated)
+            step_s = c.positive(stated)
             own = [1 / step_s] if step_s and step_s < 1 else []
             if stated and said and not any(_is_same(one, rate) for one in said for rate in (*rates, *own)):
                 yield Finding(
@@ -120,7 +120,7 @@ def _second_cycle_time(c: TimedConfiguration) -> Iterator[Finding]:
         return
     names = {name.rpartition(".")[2] for name in (*c.env, *c.canonical)}
     for name, each in (*c.env.items(), *c.canonical.items()):
-        number = c._positive(each)
+        number = c.positive(each)
         if number is None or (name.endswith("control_dt") and "policy_dt" in names):  # that of the motors
             continue
         said = number if _STATES_DT.search(name) else 1 / number if _STATES_RATE.search(name) else None
@@ -133,7 +133,7 @@ def _second_cycle_time(c: TimedConfiguration) -> Iterator[Finding]:
                 each.place,
             )
     steps = c.env.get("ctrl_dt")
-    if steps and c.environment == "mujoco-playground" and c.physics_dt_s and (control := c._positive(steps)):
+    if steps and c.environment == "mujoco-playground" and c.physics_dt_s and (control := c.positive(steps)):
         ratio = control / c.physics_dt_s
         if abs(ratio - round(ratio)) > 1e-6 * ratio:
             yield Finding(
@@ -341,7 +341,7 @@ _SCALES = {"legged-gym": "rewards.scales.", "mujoco-playground": "reward_config.
 def _reward_terms(c: TimedConfiguration) -> Iterator[tuple[str, Stated]]:
     """The kind of each term, by its function or name, and its weight."""
     for name, each in c.env.items():
-        if c._positive(Stated("", abs(each.value))) is None if isinstance(each.value, int | float) else True:
+        if c.positive(Stated("", abs(each.value))) is None if isinstance(each.value, int | float) else True:
             continue
         if c.environment in ("isaac-lab", "mjlab") and name.startswith("rewards.") and name.endswith(".weight"):
             function = c.env.get(name.removesuffix("weight") + "func")
@@ -375,7 +375,7 @@ def _events_after_episode(c: TimedConfiguration) -> Iterator[Finding]:
 
 def _sensors(c: TimedConfiguration) -> Iterator[Finding]:
     for name, each in c.env.items():
-        period = c._positive(each)
+        period = c.positive(each)
         if name.endswith(".update_period") and period and c.dt_s and period > 1.01 * c.dt_s:
             ratio = period / c.dt_s
             yield Finding(
@@ -392,7 +392,7 @@ _NORMALISED = re.compile(r"norm\w*\.(?:\w+\.)?(gamma|discount)$|norm\w*_gamma$",
 
 def _normalisation(c: TimedConfiguration) -> Iterator[Finding]:
     for name, each in c.agent.items():
-        number = c._positive(each)
+        number = c.positive(each)
         if _NORMALISED.search(name) and c.discount and number and abs(number - c.discount.value) > 1e-9:
             yield Finding(
                 "warning",

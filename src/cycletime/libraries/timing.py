@@ -78,7 +78,7 @@ class TimedConfiguration:
     @cached_property
     def physics_dt_s(self) -> float | None:
         name = {"mjlab": "sim.mujoco.timestep", "mujoco-playground": "sim_dt"}.get(self.environment or "", "sim.dt")
-        return self._positive(self.env.get(name))
+        return self.positive(self.env.get(name))
 
     @cached_property
     def table(self) -> OnPolicyTable | OffPolicyTable | None:
@@ -104,7 +104,7 @@ class TimedConfiguration:
         """The first of these that the agent's or the environment's settings have with a number."""
         for side in (self.canonical, self.env):
             for name in names:
-                if name in side and self._positive(side[name]) is not None:
+                if name in side and self.positive(side[name]) is not None:
                     return side[name]
         return None
 
@@ -117,7 +117,8 @@ class TimedConfiguration:
         return Stated(word.name, word.default, comment="default") if usual else None
 
     @staticmethod
-    def _positive(stated: Stated | None) -> float | None:
+    def positive(stated: Stated | None) -> float | None:
+        """The value, if it is a number above 0 and no sentinel such as 1e30."""
         value = stated.value if stated else None
         is_number = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e15
         return float(value) if is_number else None  # type: ignore[arg-type]
@@ -234,7 +235,7 @@ class TimedConfiguration:
         """Settings that count steps until a curriculum changes something."""
         for name, each in self.env.items():
             last = name.rpartition(".")[2]
-            if name.startswith("curriculum.") and last in ("num_steps", "step") and self._positive(each) is not None:
+            if name.startswith("curriculum.") and last in ("num_steps", "step") and self.positive(each) is not None:
                 yield each
 
     def rows(self) -> list[Row]:
@@ -299,7 +300,7 @@ def _describe_updates(c: TimedConfiguration, dt: float | None) -> Iterator[Row]:
 def _describe_environment(c: TimedConfiguration, dt: float | None) -> Iterator[Row]:
     for name, each in c.env.items():
         last = name.rpartition(".")[2]
-        number = c._positive(each)
+        number = c.positive(each)
         if last in ("history_length", "history_len", "frame_stack", "c_frame_stack", "include_history_steps"):
             if number and number > 1 and dt and not name.startswith("scene."):  # sensors count physics steps
                 yield Row("history", each.text, _span(number, dt), each.place)
