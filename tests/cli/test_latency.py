@@ -30,12 +30,12 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """Nothing is timed: acting takes ACT, and the n-th learning that is asked for n times LEARN; what was asked for."""
     asked: list[tuple[Any, ...]] = []
 
-    def learn(*arguments: object) -> CallTimes:
+    def learn(*arguments: object, **_: int) -> CallTimes:
         asked.append(arguments)
         times = len(asked)
         return replace(LEARN, p99_s=times * LEARN.p99_s, mean_s=times * LEARN.mean_s)
 
-    monkeypatch.setattr(latency, "measure_act", lambda *_: ACT)
+    monkeypatch.setattr(latency, "measure_act", lambda *_, **__: ACT)
     monkeypatch.setattr(latency, "measure_learn", learn)
     monkeypatch.setattr(os, "getloadavg", lambda: (0.1, 9.0, 9.0))
     monkeypatch.setenv("COLUMNS", "80")

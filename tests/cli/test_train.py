@@ -139,8 +139,11 @@ def test_wrong_input_is_one_sentence_and_leaves_no_folder(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (f"{REACHER} --set hiden=32", "--set hiden=32: give NAME=VALUE with a field of ppo: batch, batch_end, clip,"),
-        (f"{REACHER} --set hidden", "--set hidden: give NAME=VALUE with a field of ppo: batch, batch_end, clip,"),
+        (
+            f"{REACHER} --set hiden=32",
+            "--set hiden=32: give NAME=VALUE with a field of ppo: advantages, batch, batch_end,",
+        ),
+        (f"{REACHER} --set hidden", "--set hidden: give NAME=VALUE with a field of ppo: advantages, batch, batch_end,"),
         ("--env Nope-v9 --dt 16ms --env-steps 9", "'Nope-v9' is not an environment that Gymnasium can make"),
         ("--env no_module:A-v0 --dt 16ms --env-steps 9", "'no_module:A-v0' needs"),
         ("--task reacher --dt 16ms --env-steps 1.5", "'1.5' is not a whole number such as 2000 or 1e6."),

@@ -49,11 +49,13 @@ def data_of(page: str) -> dict[str, Any]:
     words = " ".join(re.sub(r"<[^>]+>", " ", words).split())
     found: dict[str, Any] = {"words": digest(steady(words))}
     blocks = dict(re.findall(r'<script type="text/plain" id="data-([a-z0-9-]+)">(.*?)</script>', page, re.DOTALL))
+    lead = json.loads(blocks.pop("lead", "{}"))  # a part of the rest, so that it is drawn at once
     packed = {name: base64.b64decode(block) for name, block in blocks.items()}
     data = {name: json.loads(gzip.decompress(part)) for name, part in packed.items() if part[:2] == b"\x1f\x8b"}
     main = data.pop("main")
     figures = main.pop("figures", {})
     assert main or data, "a page has its data with it"
+    assert all(figures[name] == figure for name, figure in lead.get("figures", {}).items())
     named = ("kind", "title", "xLabel", "yLabel")
     found["figures"] = {
         name: {**{key: each.pop(key, None) for key in named}, "sha256": _hash(each)} for name, each in figures.items()

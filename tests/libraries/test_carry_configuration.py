@@ -269,7 +269,7 @@ def test_other_numbers_of_environments(tmp_path: Path) -> None:
     [
         (SKRL, {}, "does not say its cycle time: give it with --from."),
         (RSL_RL_AGENT, {}, "or give the folder that env.yaml is in as well."),
-        (RL_GAMES.replace("512", "-1"), {"from_dt": "20ms"}, "does not say the number of environments: give --num-envs"),
+        (RL_GAMES.replace("512", "-1"), {"from_dt": "20ms"}, "the number of environments: give --num-envs"),
         (RL_GAMES, {"from_dt": "20ms", "n_envs": 8}, "--num-envs is 8, and"),
         (ISAAC_ENV, {"from_dt": "10ms"}, "sim.dt 0.005 x decimation 4 is a cycle time of 20ms, and --from is 10ms"),
         (ISAAC_ENV.replace("12000", ".nan"), {}, "num_steps is nan: it counts or decays in steps"),

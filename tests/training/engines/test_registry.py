@@ -137,7 +137,7 @@ def other_values(agent: PPOAgent | SACAgent | ActorCriticAgent) -> dict[str, Any
     """Another value for each number of an agent."""
     numbers = {each.name: getattr(agent, each.name) for each in fields(agent)}
     return {
-        name: value + 1 if isinstance(value, int) else value / 2
+        name: not value if isinstance(value, bool) else value + 1 if isinstance(value, int) else value / 2
         for name, value in numbers.items()
         if isinstance(value, int | float)
     }

@@ -75,7 +75,12 @@ def test_without_a_cycle_time_of_tuning_nothing_is_carried() -> None:
     ("algorithm", "values", "more", "sentence"),
     [
         ("dqn", {}, {}, "'dqn' is not an algorithm: give one of actor-critic, ppo, sac."),
-        ("sac", {"batch": 9}, {}, "batch is 9: sac has no such value, but discount, minibatch."),
+        (
+            "sac",
+            {"batch": 9},
+            {},
+            "batch is 9: sac has no such value, but discount, minibatch; did you mean minibatch?",
+        ),
         (
             "ppo",
             {},
