@@ -51,12 +51,14 @@ class Explain:
     def run(self) -> int:
         search = Search(self.library, self.algorithm, self.env, None if self.dt is None else Duration(self.dt))
         found = find_configurations(self.path, search)
-        trained = [each.dt_s for each in found if each.dt_s and each.environment != "deployment"]
-        explained = [(each, find_inconsistencies(each, trained)) for each in found]
+        trained = [each.dt_s for each in found.configurations if each.dt_s and each.environment != "deployment"]
+        explained = [(each, find_inconsistencies(each, trained)) for each in found.configurations]
         if self.json:
-            print(json.dumps({"configurations": [_as_json(*each) for each in explained]}, indent=2))
+            said = {"configurations": [_as_json(*each) for each in explained], "not_read": found.not_read}
+            print(json.dumps(said, indent=2))
         else:
-            print(printable("\n".join(_lines(explained))))
+            not_read = found.explain_not_read()
+            print(printable("\n".join([*_lines(explained), *([not_read] if not_read else [])])))
         serious = any(finding.rank != "note" for _, findings in explained for finding in findings)
         return int(self.strict and serious)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cycletime.duration import Duration, DurationLike, cycle_steps
-from cycletime.errors import InputError
+from cycletime.errors import InputError, quote
 from cycletime.libraries import export_values, read_settings
 from cycletime.libraries.config_edit import changed_document, is_editable, rewrite_file
 from cycletime.libraries.config_files import ConfigFile
@@ -271,8 +271,12 @@ class _Transfer:
     def carry_agent(self) -> _CarriedAgent:
         configuration = self.configuration
         library, algorithm = configuration.library, configuration.algorithm
-        if library is None or algorithm is None:
-            raise InputError(f"{configuration.source} names no algorithm with a rule: say which with --algorithm.")
+        if library is None or algorithm not in ALGORITHMS:
+            named = f"the algorithm {quote(algorithm)}, which has no rule" if algorithm else "no algorithm with a rule"
+            raise InputError(
+                f"{configuration.source} names {named}: {', '.join(ALGORITHMS)} have one here; DQN and others have "
+                "none. If it is one of those, say which with --algorithm."
+            )
         if library == "rsl-rl" and "policy.init_noise_std" in configuration.of("agent"):
             library = "isaac-lab"
         before = self._read(library, ALGORITHMS[algorithm])

@@ -18,6 +18,8 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError, unknown_name_error
 from cycletime.libraries.config_files import ConfigFile, is_pickled, read_config_file
 from cycletime.libraries.names import ALIASES, LIBRARIES, RATES
+from cycletime.libraries.off_policy import OffPolicyTable
+from cycletime.libraries.on_policy import OnPolicyTable
 from cycletime.libraries.plain_yaml import KeyPath, is_saved_ordered_dict, repeated_keys
 from cycletime.libraries.recognise import LOOKED_FOR, is_zoo_file, recognise_algorithm, recognise_parts
 from cycletime.libraries.time_keys import (
@@ -39,6 +41,10 @@ _FOLDER_FILES = ("params/env.yaml", "params/agent.yaml", "env.yaml", "agent.yaml
 _SUFFIXES = (".json", ".yaml", ".yml", ".zip")
 _MOST_FILES = 40
 _EXPONENT = re.compile(r"[-+]?(\d{1,30}\.?\d{0,30}|\.\d{1,30})[eE][-+]?\d{1,4}")
+
+
+class UnrecognisedError(InputError):
+    """A file that was read, and is of no library that is known here."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +100,17 @@ class Configuration:
         """One side's values by their local names."""
         return {each.local_name: each.value for each in self.settings.values() if each.side == side}
 
+    @property
+    def table(self) -> OnPolicyTable | OffPolicyTable | None:
+        """The library's names for the agent's values, if its algorithm has a rule."""
+        return (
+            LIBRARIES[self.library].of(self.algorithm or "") if self.library and self.algorithm in ALGORITHMS else None
+        )
+
     @cached_property
     def n_envs(self) -> int | None:
         """The number of parallel environments, if it is said."""
-        words = LIBRARIES[self.library].of(self.algorithm) if self.library and self.algorithm else None
+        words = self.table
         agent, environment = self.of("agent"), self.of("environment")
         names = [words.n_envs.name] if words and words.n_envs else []
         names += ["n_envs", "num_envs", "params.config.num_actors", "config.num_actors"]
@@ -129,9 +142,7 @@ class Configuration:
     @cached_property
     def unknown(self) -> tuple[str, ...]:
         """Names of settings of which nothing is known here."""
-        known: set[str] = set()
-        if self.library and self.algorithm and (words := LIBRARIES[self.library].of(self.algorithm)):
-            known = table_names(words, RATES[self.library][self.algorithm])
+        known = table_names(self.table, RATES[self.library or ""][self.algorithm or ""]) if self.table else set()
         canonical = canonical_names(self.library or "", self.of("agent"), known)
         by_library = {each: means_time(self.library or "", name) for each, name in canonical.items()}
         settings = self.of("environment") or self.of("agent")
@@ -254,7 +265,7 @@ def _refuse_empty(folder: Path) -> NoReturn:
 def _refuse_unrecognised(path: Path, files: list[ConfigFile]) -> NoReturn:
     looked_for = "; ".join(f"{library}: {names}" for library, names in LOOKED_FOR.items())
     has = ", ".join(str(name) for file in files for name in list(file.document)[:6])
-    raise InputError(
+    raise UnrecognisedError(
         f"{path} is of no library that was recognised (it has {has or 'nothing'}): give --library NAME. "
         f"Looked for: {looked_for}."
     )
