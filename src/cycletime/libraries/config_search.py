@@ -1,4 +1,4 @@
-"""All configurations in a file or folder, as `timing` reads them: YAML, JSON, zips and flags, and Python source."""
+"""All configurations in a file or folder, YAML, JSON, zips and flags, and Python source."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from typing import Any
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.libraries.config_files import ConfigFile, read_config_file
-from cycletime.libraries.configuration import Configuration, UnrecognisedError, read_configuration
+from cycletime.libraries.configuration import Configuration, Setting, UnrecognisedError, read_configuration
 from cycletime.libraries.names import LIBRARIES
 from cycletime.libraries.parameters import flatten_settings
 from cycletime.libraries.python_source import Leaf, SourceReader
 from cycletime.libraries.python_tasks import PythonTask, plain_settings, python_tasks
 from cycletime.libraries.recognise import is_zoo_file, recognise_parts
 from cycletime.libraries.time_keys import DEPLOYED_BY
-from cycletime.libraries.timing import Stated, TimedConfiguration
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _MOST_FILES = 20_000
@@ -46,7 +45,7 @@ class Search:
 class Found:
     """What a file or folder has."""
 
-    configurations: list[TimedConfiguration] = field(default_factory=list)
+    configurations: list[Configuration] = field(default_factory=list)
     not_read: dict[str, str] = field(default_factory=dict)
     """By file, why it was passed by."""
 
@@ -59,7 +58,7 @@ class Found:
         files = "1 file" if len(names) == 1 else f"{len(names)} files"
         return f"Not read: {files} ({'; '.join(said + more)})." if names else ""
 
-    def read(self, path: Path, search: Search, root: Path) -> list[TimedConfiguration]:
+    def read(self, path: Path, search: Search, root: Path) -> list[Configuration]:
         """What one file or run of a folder has; of one that is refused, why."""
         try:
             return list(_in_file(path, search, root) if path.is_file() else _in_run(path, search, root))
@@ -100,11 +99,11 @@ def is_run_folder(folder: Path) -> bool:
     return any(all((folder / name).is_file() for name in names) for names in _RUN_FILES)
 
 
-def _in_run(folder: Path, search: Search, root: Path) -> list[TimedConfiguration]:
+def _in_run(folder: Path, search: Search, root: Path) -> list[Configuration]:
     return [_timed(read_configuration(folder, library=search.library, algorithm=search.algorithm), search, root)]
 
 
-def _in_tree(root: Path, search: Search, found: Found) -> Iterator[TimedConfiguration]:
+def _in_tree(root: Path, search: Search, found: Found) -> Iterator[Configuration]:
     runs, files = _walk(root, found)
     from_source = _in_python([file for file in files if file.suffix == ".py"], search, root, found)
     yield from from_source
@@ -138,12 +137,12 @@ def _walk(root: Path, found: Found) -> tuple[list[Path], list[Path]]:
     return runs, files[:_MOST_FILES]
 
 
-def _in_file(path: Path, search: Search, root: Path) -> Iterator[TimedConfiguration]:
+def _in_file(path: Path, search: Search, root: Path) -> Iterator[Configuration]:
     file = read_config_file(path)
     if environment := simulated_environment(file.document):
         flat = flatten_settings(file.document)
         settings = {name: _stated(file, name, tuple(name.split(".")), value, root) for name, value in flat.items()}
-        yield TimedConfiguration(_relative(path, root), environment=environment, env=settings, given_dt=search.dt)
+        yield Configuration(_relative(path, root), environment=environment, env=settings, given_dt=search.dt)
         return
     if search.env_id is None and is_zoo_file(file.document) and _has_entries(file.document):
         algorithm = search.algorithm or path.stem.lower()
@@ -151,7 +150,7 @@ def _in_file(path: Path, search: Search, root: Path) -> Iterator[TimedConfigurat
             if isinstance(entry, Mapping) and entry and name != "default":
                 said = {key: _stated(file, key, (str(name), key), value, root) for key, value in entry.items()}
                 label = f"{_relative(path, root)} {name}"
-                yield TimedConfiguration(label, "stable-baselines3", None, algorithm, said, given_dt=search.dt)
+                yield Configuration(label, "stable-baselines3", None, algorithm, said, given_dt=search.dt)
         return
     read = read_configuration(path, library=search.library, algorithm=search.algorithm, env_id=search.env_id)
     yield _timed(read, search, root)
@@ -173,10 +172,10 @@ def simulated_environment(document: Mapping[Any, Any]) -> str | None:
     return "isaac-gym" if isinstance(env, Mapping) and "numEnvs" in env else None
 
 
-def _stated(file: ConfigFile, name: str, place: Any, value: Any, root: Path) -> Stated:  # noqa: ANN401
+def _stated(file: ConfigFile, name: str, place: Any, value: Any, root: Path) -> Setting:  # noqa: ANN401
     line = file.line(place)
     comment = _comments(file).get(line or 0, "")
-    return Stated(name, value, f"{_relative(file.path, root)}{f':{line}' if line else ''}", comment)
+    return Setting(name, value, f"{_relative(file.path, root)}{f':{line}' if line else ''}", comment)
 
 
 @lru_cache(maxsize=4)
@@ -188,18 +187,15 @@ def _comments(file: ConfigFile) -> dict[int, str]:
     return _comments_of(file.path, file.text) if file.kind == "yaml" else {}
 
 
-def _timed(read: Configuration, search: Search, root: Path) -> TimedConfiguration:
-    sides: dict[str, dict[str, Stated]] = {"agent": {}, "environment": {}}
-    for each in read.settings.values():
-        stated = _stated(each.file, each.name, each.path, each.value, root)
-        sides[each.side][each.local_name] = stated
-    label = _relative(read.source, root)
-    return TimedConfiguration(
-        label, read.library, read.environment, read.algorithm, sides["agent"], sides["environment"], given_dt=search.dt
+def _timed(read: Configuration, search: Search, root: Path) -> Configuration:
+    agent, env = (
+        {name: _stated(each.file, each.name, each.path, each.value, root) for name, each in side.items() if each.file}
+        for side in (read.agent, read.env)
     )
+    return replace(read, name=_relative(Path(read.name), root), agent=agent, env=env, given_dt=search.dt)
 
 
-def _in_python(files: list[Path], search: Search, root: Path, found: Found) -> list[TimedConfiguration]:
+def _in_python(files: list[Path], search: Search, root: Path, found: Found) -> list[Configuration]:
     reader = SourceReader()
     read = [_from_source(task, search, root, reader, found) for task in python_tasks(files, reader)]
     given = {path.resolve() for path in files}
@@ -209,7 +205,7 @@ def _in_python(files: list[Path], search: Search, root: Path, found: Found) -> l
 
 def _from_source(
     task: PythonTask, search: Search, root: Path, reader: SourceReader, found: Found
-) -> TimedConfiguration | None:
+) -> Configuration | None:
     env, agent = _stated_leaves(task.env, root), _stated_leaves(task.agent, root)
     document, library = _nested(agent), None
     parts = [part for part in recognise_parts(document) if part.agent]
@@ -218,7 +214,7 @@ def _from_source(
     environment = _environment(env)
     if not agent and not environment and (parts := [part for part in recognise_parts(_nested(env)) if part.agent]):
         library, agent, env = parts[0].agent, env, {}  # a script's own settings, such as CleanRL's
-    timed = TimedConfiguration(
+    timed = Configuration(
         task.name or _relative(root, root),
         library,
         environment,
@@ -237,7 +233,7 @@ def _from_source(
     return timed if timed.environment or (timed.library in LIBRARIES) else None
 
 
-def _environment(env: Mapping[str, Stated]) -> str | None:
+def _environment(env: Mapping[str, Setting]) -> str | None:
     document = _nested(env)
     parts = [part for part in recognise_parts(document) if part.environment and not part.path]
     return parts[0].environment if parts else simulated_environment(document)
@@ -247,16 +243,16 @@ _OTHER_NAMES = {"sim.decimation": "decimation", "control.decimation": "control.d
 """Where some environments keep the same setting."""
 
 
-def _stated_leaves(tree: Any, root: Path) -> dict[str, Stated]:  # noqa: ANN401 - a tree of Python's source
-    found: dict[str, Stated] = {}
+def _stated_leaves(tree: Any, root: Path) -> dict[str, Setting]:  # noqa: ANN401 - a tree of Python's source
+    found: dict[str, Setting] = {}
     leaves: Mapping[str, Leaf] = plain_settings(tree)
     for name, leaf in leaves.items():
-        stated = Stated(name, leaf.value, f"{_relative(leaf.file, root)}:{leaf.line}", leaf.comment)
+        stated = Setting(name, leaf.value, f"{_relative(leaf.file, root)}:{leaf.line}", leaf.comment)
         found[_OTHER_NAMES.get(name, name)] = stated
     return found
 
 
-def _nested(settings: Mapping[str, Stated]) -> dict[str, Any]:
+def _nested(settings: Mapping[str, Setting]) -> dict[str, Any]:
     document: dict[str, Any] = {}
     for name, each in settings.items():
         *branches, leaf = name.split(".")

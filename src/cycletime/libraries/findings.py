@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterator
 from math import exp
 from typing import Literal, NamedTuple
 
+from cycletime.libraries.configuration import Configuration, Setting
 from cycletime.libraries.on_policy import Brax, Counted, Sized
-from cycletime.libraries.timing import Stated, TimedConfiguration
 from cycletime.rules.quantities import decay_in_seconds, format_seconds
 
 Rank = Literal["contradiction", "warning", "note"]
@@ -30,7 +30,7 @@ class Finding(NamedTuple):
     place: str = ""
 
 
-def find_inconsistencies(configuration: TimedConfiguration, trained: Collection[float] = ()) -> list[Finding]:
+def find_inconsistencies(configuration: Configuration, trained: Collection[float] = ()) -> list[Finding]:
     """All findings, the most important first.
 
     Args:
@@ -42,7 +42,7 @@ def find_inconsistencies(configuration: TimedConfiguration, trained: Collection[
     return sorted(found, key=lambda each: RANKS.index(each.rank))
 
 
-def _deployment(c: TimedConfiguration, trained: Collection[float]) -> Iterator[Finding]:
+def _deployment(c: Configuration, trained: Collection[float]) -> Iterator[Finding]:
     if c.environment != "deployment" or c.cycle_time is None or not trained:
         return
     dt_s, stated = float(c.cycle_time[0]), c.cycle_time[1]
@@ -65,7 +65,7 @@ _SETS_RATE_TOO = ("env.controlFrequencyInv", "action_repeat", "env.fps", "contro
 _SPANS = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(ms|s|sec|secs|seconds?)\b(?!\s*/)")
 
 
-def _rate_in_words(c: TimedConfiguration) -> Iterator[Finding]:
+def _rate_in_words(c: Configuration) -> Iterator[Finding]:
     if c.dt_s is None or c.cycle_time is None:
         return
     control = 1 / c.dt_s
@@ -115,7 +115,7 @@ _STATES_DT = re.compile(r"(^|\.)(control_dt|policy_dt|step_dt|agent_dt)$")
 _STATES_RATE = re.compile(r"(^|\.)(control|policy)_(freq|frequency|rate)(_hz)?$")
 
 
-def _second_cycle_time(c: TimedConfiguration) -> Iterator[Finding]:
+def _second_cycle_time(c: Configuration) -> Iterator[Finding]:
     if c.dt_s is None or c.cycle_time is None:
         return
     names = {name.rpartition(".")[2] for name in (*c.env, *c.canonical)}
@@ -145,7 +145,7 @@ def _second_cycle_time(c: TimedConfiguration) -> Iterator[Finding]:
             )
 
 
-def _seconds_in_words(c: TimedConfiguration) -> Iterator[Finding]:
+def _seconds_in_words(c: Configuration) -> Iterator[Finding]:
     """A count of steps whose comment says other seconds."""
     counted = [c.rollout, c.setting("episode_length", "env.episodeLength"), *c.curricula()]
     for each in counted:
@@ -163,7 +163,7 @@ def _seconds_in_words(c: TimedConfiguration) -> Iterator[Finding]:
             )
 
 
-def _discount(c: TimedConfiguration) -> Iterator[Finding]:
+def _discount(c: Configuration) -> Iterator[Finding]:
     if c.discount is None:
         return
     steps = decay_in_seconds(c.discount.value, 1.0)
@@ -189,7 +189,7 @@ def _discount(c: TimedConfiguration) -> Iterator[Finding]:
         )
 
 
-def _rollout(c: TimedConfiguration) -> Iterator[Finding]:
+def _rollout(c: Configuration) -> Iterator[Finding]:
     if c.rollout is None:
         return
     steps = c.rollout.value
@@ -214,7 +214,7 @@ def _rollout(c: TimedConfiguration) -> Iterator[Finding]:
         )
 
 
-def _minibatches(c: TimedConfiguration) -> Iterator[Finding]:
+def _minibatches(c: Configuration) -> Iterator[Finding]:
     words, batch = c.table, c.batch
     if isinstance(words, Brax) and c.n_envs and c.minibatch_count and batch and c.rollout:
         rollouts = batch // c.rollout.value
@@ -255,7 +255,7 @@ def _minibatches(c: TimedConfiguration) -> Iterator[Finding]:
             )
 
 
-def _training_length(c: TimedConfiguration) -> Iterator[Finding]:
+def _training_length(c: Configuration) -> Iterator[Finding]:
     if c.training_steps is None:
         return
     stated, steps = c.training_steps
@@ -286,7 +286,7 @@ def _training_length(c: TimedConfiguration) -> Iterator[Finding]:
             )
 
 
-def _curricula(c: TimedConfiguration) -> Iterator[Finding]:
+def _curricula(c: Configuration) -> Iterator[Finding]:
     several = list(c.curricula())
     if several and c.dt_s:
         first = several[0]
@@ -307,7 +307,7 @@ _DIFFERENCE = re.compile(
 )
 
 
-def _rewards(c: TimedConfiguration) -> Iterator[Finding]:
+def _rewards(c: Configuration) -> Iterator[Finding]:
     """Rewards under a manager that multiplies all of them by the cycle time, as if each were a rate."""
     if c.dt_s is None:
         return
@@ -338,10 +338,10 @@ _SCALES = {"legged-gym": "rewards.scales.", "mujoco-playground": "reward_config.
 """By environment, where weights stand that are multiplied by the cycle time."""
 
 
-def _reward_terms(c: TimedConfiguration) -> Iterator[tuple[str, Stated]]:
+def _reward_terms(c: Configuration) -> Iterator[tuple[str, Setting]]:
     """The kind of each term, by its function or name, and its weight."""
     for name, each in c.env.items():
-        if c.positive(Stated("", abs(each.value))) is None if isinstance(each.value, int | float) else True:
+        if c.positive(Setting("", abs(each.value))) is None if isinstance(each.value, int | float) else True:
             continue
         if c.environment in ("isaac-lab", "mjlab") and name.startswith("rewards.") and name.endswith(".weight"):
             function = c.env.get(name.removesuffix("weight") + "func")
@@ -351,7 +351,7 @@ def _reward_terms(c: TimedConfiguration) -> Iterator[tuple[str, Stated]]:
             yield name.rpartition(".")[2], each
 
 
-def _events_after_episode(c: TimedConfiguration) -> Iterator[Finding]:
+def _events_after_episode(c: Configuration) -> Iterator[Finding]:
     """Isaac Lab and mjlab start an interval's clock anew at each reset."""
     if c.episode is None or c.environment not in ("isaac-lab", "mjlab"):
         return
@@ -373,7 +373,7 @@ def _events_after_episode(c: TimedConfiguration) -> Iterator[Finding]:
             )
 
 
-def _sensors(c: TimedConfiguration) -> Iterator[Finding]:
+def _sensors(c: Configuration) -> Iterator[Finding]:
     for name, each in c.env.items():
         period = c.positive(each)
         if name.endswith(".update_period") and period and c.dt_s and period > 1.01 * c.dt_s:
@@ -390,7 +390,7 @@ def _sensors(c: TimedConfiguration) -> Iterator[Finding]:
 _NORMALISED = re.compile(r"norm\w*\.(?:\w+\.)?(gamma|discount)$|norm\w*_gamma$", re.IGNORECASE)
 
 
-def _normalisation(c: TimedConfiguration) -> Iterator[Finding]:
+def _normalisation(c: Configuration) -> Iterator[Finding]:
     for name, each in c.agent.items():
         number = c.positive(each)
         if _NORMALISED.search(name) and c.discount and number and abs(number - c.discount.value) > 1e-9:
@@ -415,7 +415,7 @@ def _normalisation(c: TimedConfiguration) -> Iterator[Finding]:
         )
 
 
-_CHECKS: tuple[Callable[[TimedConfiguration], Iterator[Finding]], ...] = (
+_CHECKS: tuple[Callable[[Configuration], Iterator[Finding]], ...] = (
     _rate_in_words,
     _second_cycle_time,
     _seconds_in_words,
