@@ -50,7 +50,7 @@ def test_a_run_folder_of_isaac_lab(given: str, tmp_path: Path) -> None:
     decimation = read.settings["env.decimation"]
     assert decimation.file is not None
     assert (decimation.line, decimation.file.path.name) == (8, "env.yaml")
-    assert decimation.file.comments() == {6: "200 Hz"}
+    assert decimation.file.comments == {6: "200 Hz"}
     assert read.settings["env.events.push_robot.interval_range_s"].value == [10.0, 15.0]
     assert "env.viewer.eye" in read.unknown
     assert "env.decimation" not in read.unknown
@@ -238,4 +238,4 @@ def test_a_hash_in_a_text_is_no_comment(tmp_path: Path) -> None:
     (tmp_path / "env.yaml").write_text(ISAAC_ENV + 'name: "a # b"  # c # d\nother: a#b\n# 60 Hz\n')
     file = read_configuration(tmp_path / "env.yaml").files[0]
     lines = file.text.count("\n")
-    assert file.comments() == {6: "200 Hz", lines - 2: "c # d", lines: "60 Hz"}
+    assert file.comments == {6: "200 Hz", lines - 2: "c # d", lines: "60 Hz"}

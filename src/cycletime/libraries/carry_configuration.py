@@ -200,14 +200,11 @@ def _n_envs(configuration: Configuration, given: int | None) -> int | None:
     said = configuration.n_envs.value if configuration.n_envs else None
     if configuration.is_zoo_entry and "n_envs" in configuration.settings:
         number = configuration.settings["n_envs"].value
-        said = check_count(f"{configuration.env_id}: n_envs", int(number) if _is_whole_float(number) else number)
+        is_whole = isinstance(number, float) and number.is_integer()  # files write counts as 1e1 at times
+        said = check_count(f"{configuration.env_id}: n_envs", int(number) if is_whole else number)
     if given is not None and said is not None and given != said:
         raise InputError(f"--num-envs is {given}, and {configuration.name} has {said} environments: leave it out.")
     return said if given is None else check_count("n_envs", given)
-
-
-def _is_whole_float(value: object) -> bool:
-    return isinstance(value, float) and value.is_integer()  # configuration files write counts as 1e1 at times
 
 
 def _notes_on_unknown(configuration: Configuration) -> tuple[str, ...]:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.libraries.config_files import ConfigFile, read_config_file
-from cycletime.libraries.configuration import Configuration, Setting, UnrecognisedError, read_configuration
+from cycletime.libraries.config_files import read_config_file
+from cycletime.libraries.configuration import (
+    Configuration,
+    Setting,
+    UnrecognisedError,
+    file_settings,
+    read_configuration,
+)
 from cycletime.libraries.names import LIBRARIES
-from cycletime.libraries.parameters import flatten_settings
-from cycletime.libraries.python_source import Leaf, SourceReader
+from cycletime.libraries.python_source import SourceReader, Tree
 from cycletime.libraries.python_tasks import PythonTask, plain_settings, python_tasks
 from cycletime.libraries.recognise import is_zoo_file, recognise_parts
 from cycletime.libraries.time_keys import DEPLOYED_BY
@@ -140,20 +144,17 @@ def _walk(root: Path, found: Found) -> tuple[list[Path], list[Path]]:
 def _in_file(path: Path, search: Search, root: Path) -> Iterator[Configuration]:
     file = read_config_file(path)
     if environment := simulated_environment(file.document):
-        flat = flatten_settings(file.document)
-        settings = {name: _stated(file, name, tuple(name.split(".")), value, root) for name, value in flat.items()}
-        yield Configuration(_relative(path, root), environment=environment, env=settings, given_dt=search.dt)
-        return
-    if search.env_id is None and is_zoo_file(file.document) and _has_entries(file.document):
+        yield _timed(Configuration(str(path), environment=environment, env=file_settings(file)), search, root)
+    elif search.env_id is None and is_zoo_file(file.document) and _has_entries(file.document):
         algorithm = search.algorithm or path.stem.lower()
         for name, entry in file.document.items():
             if isinstance(entry, Mapping) and entry and name != "default":
-                said = {key: _stated(file, key, (str(name), key), value, root) for key, value in entry.items()}
-                label = f"{_relative(path, root)} {name}"
-                yield Configuration(label, "stable-baselines3", None, algorithm, said, given_dt=search.dt)
-        return
-    read = read_configuration(path, library=search.library, algorithm=search.algorithm, env_id=search.env_id)
-    yield _timed(read, search, root)
+                said = {key: Setting(key, value, file=file, path=(str(name), key)) for key, value in entry.items()}
+                read = Configuration(str(path), "stable-baselines3", None, algorithm, said)
+                yield replace(_timed(read, search, root), name=f"{_relative(path, root)} {name}")
+    else:
+        read = read_configuration(path, library=search.library, algorithm=search.algorithm, env_id=search.env_id)
+        yield _timed(read, search, root)
 
 
 def _has_entries(document: Mapping[Any, Any]) -> bool:
@@ -172,27 +173,17 @@ def simulated_environment(document: Mapping[Any, Any]) -> str | None:
     return "isaac-gym" if isinstance(env, Mapping) and "numEnvs" in env else None
 
 
-def _stated(file: ConfigFile, name: str, place: Any, value: Any, root: Path) -> Setting:  # noqa: ANN401
-    line = file.line(place)
-    comment = _comments(file).get(line or 0, "")
-    return Setting(name, value, f"{_relative(file.path, root)}{f':{line}' if line else ''}", comment)
-
-
-@lru_cache(maxsize=4)
-def _comments_of(path: Path, text: str) -> dict[int, str]:
-    return ConfigFile(path, "yaml", text, {}).comments()
-
-
-def _comments(file: ConfigFile) -> dict[int, str]:
-    return _comments_of(file.path, file.text) if file.kind == "yaml" else {}
-
-
 def _timed(read: Configuration, search: Search, root: Path) -> Configuration:
-    agent, env = (
-        {name: _stated(each.file, each.name, each.path, each.value, root) for name, each in side.items() if each.file}
-        for side in (read.agent, read.env)
-    )
+    """The configuration with places and comments, and the cycle time that the user says."""
+    agent, env = ({name: _placed(each, root) for name, each in side.items()} for side in (read.agent, read.env))
     return replace(read, name=_relative(Path(read.name), root), agent=agent, env=env, given_dt=search.dt)
+
+
+def _placed(setting: Setting, root: Path) -> Setting:
+    assert setting.file is not None, "it was read from one"
+    line = setting.line
+    place = f"{_relative(setting.file.path, root)}{f':{line}' if line else ''}"
+    return replace(setting, place=place, comment=setting.file.comments.get(line or 0, ""))
 
 
 def _in_python(files: list[Path], search: Search, root: Path, found: Found) -> list[Configuration]:
@@ -239,17 +230,13 @@ def _environment(env: Mapping[str, Setting]) -> str | None:
     return parts[0].environment if parts else simulated_environment(document)
 
 
-_OTHER_NAMES = {"sim.decimation": "decimation", "control.decimation": "control.decimation"}
-"""Where some environments keep the same setting."""
-
-
-def _stated_leaves(tree: Any, root: Path) -> dict[str, Setting]:  # noqa: ANN401 - a tree of Python's source
-    found: dict[str, Setting] = {}
-    leaves: Mapping[str, Leaf] = plain_settings(tree)
-    for name, leaf in leaves.items():
-        stated = Setting(name, leaf.value, f"{_relative(leaf.file, root)}:{leaf.line}", leaf.comment)
-        found[_OTHER_NAMES.get(name, name)] = stated
-    return found
+def _stated_leaves(tree: Tree, root: Path) -> dict[str, Setting]:
+    return {
+        "decimation" if name == "sim.decimation" else name: Setting(
+            name, leaf.value, f"{_relative(leaf.file, root)}:{leaf.line}", leaf.comment
+        )
+        for name, leaf in plain_settings(tree).items()
+    }
 
 
 def _nested(settings: Mapping[str, Setting]) -> dict[str, Any]:

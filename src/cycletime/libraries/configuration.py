@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
@@ -216,8 +216,7 @@ class Configuration:
 
     @cached_property
     def trace_decay(self) -> Setting | None:
-        word = getattr(self.table, "trace_decay", None)
-        return self._fraction(self._parameter(word))
+        return self._fraction(self._parameter(getattr(self.table, "trace_decay", None)))
 
     @staticmethod
     def _fraction(stated: Setting | None) -> Setting | None:
@@ -238,24 +237,19 @@ class Configuration:
     def rollout(self) -> Setting | None:
         """Steps of each environment from one update to the next."""
         words = self.table
-        if isinstance(words, Counted):
-            return self._whole(self._parameter(words.rollout))
-        if isinstance(words, Brax):
-            return self._whole(self._parameter(words.unroll))
-        if isinstance(words, Puffer):
-            return self._whole(self._parameter(words.horizon))
         if not isinstance(words, Sized):
-            return None
-        size = self._whole(self._parameter(words.size))
+            names = {Counted: "rollout", Brax: "unroll", Puffer: "horizon"}
+            return self._count(next((name for kind, name in names.items() if isinstance(words, kind)), ""))
+        size = self._count("size")
         if size is None or words.size_is_per_env:
             return size
         return Setting(size.name, size.value // self.n_envs.value, size.place) if self.n_envs else None
 
-    @staticmethod
-    def _whole(stated: Setting | None) -> Setting | None:
-        if stated is None or float(stated.value) != int(stated.value):
-            return None
-        return Setting(stated.name, int(stated.value), stated.place, stated.comment)
+    def _count(self, field_name: str) -> Setting | None:
+        """What the table has as this field, if it is a whole number."""
+        stated = self._parameter(getattr(self.table, field_name, None))
+        is_whole = stated is not None and float(stated.value).is_integer()
+        return replace(stated, value=int(stated.value)) if stated and is_whole else None
 
     @cached_property
     def batch(self) -> int | None:
@@ -268,15 +262,11 @@ class Configuration:
 
     @cached_property
     def minibatch_count(self) -> Setting | None:
-        return self._whole(self._parameter(getattr(self.table, "count", None)))
+        return self._count("count")
 
     @cached_property
     def minibatch_size(self) -> Setting | None:
-        return (
-            self._whole(self._parameter(getattr(self.table, "minibatch", None)))
-            if isinstance(self.table, Sized | Puffer)
-            else None
-        )
+        return self._count("minibatch") if isinstance(self.table, Sized | Puffer) else None
 
     @cached_property
     def epochs(self) -> Setting | None:
@@ -486,6 +476,11 @@ class _Section:
 
     def unread(self) -> list[str]:
         return [self.prefix + name for name, _, value in _flatten(self.values, ()) if is_pickled(value)]
+
+
+def file_settings(file: ConfigFile) -> dict[str, Setting]:
+    """All values of a file by dotted names."""
+    return _Section(file, (), "", file.document, None, None).settings()
 
 
 def _flatten(values: Any, path: KeyPath, prefix: str = "") -> Iterator[tuple[str, KeyPath, Any]]:  # noqa: ANN401

@@ -19,8 +19,8 @@ from cycletime.errors import InputError
 
 MOST_BYTES = 1024 * 1024
 _MOST_VALUES = 20_000
-_MOST_LEVELS = 50
-_MOST_DIGITS = 60
+MOST_LEVELS = 50
+MOST_DIGITS = 60
 _NUMBER = re.compile(
     r"[-+]?(0x[0-9a-fA-F_]+|0b[01_]+|[0-9][0-9_]*(:[0-9]{1,2})*(\.[0-9_]*)?([eE][-+]?[0-9]+)?|\.[0-9_]+([eE][-+]?[0-9]+)?)"
 )
@@ -33,11 +33,11 @@ def check_yaml_size(text: str) -> None:
     tally = _ValueCounter()
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         where = f"Line {event.start_mark.line + 1}" if event.start_mark else "The file"
-        if isinstance(event, yaml.ScalarEvent) and len(event.value) > _MOST_DIGITS and _NUMBER.fullmatch(event.value):
-            raise InputError(f"{where} has a number of {len(event.value)} digits: at most {_MOST_DIGITS} are read.")
+        if isinstance(event, yaml.ScalarEvent) and len(event.value) > MOST_DIGITS and _NUMBER.fullmatch(event.value):
+            raise InputError(f"{where} has a number of {len(event.value)} digits: at most {MOST_DIGITS} are read.")
         tally.add(event)
-        if len(tally.around) > _MOST_LEVELS:
-            raise InputError(f"{where} is nested {len(tally.around)} levels deep: at most {_MOST_LEVELS} are read.")
+        if len(tally.around) > MOST_LEVELS:
+            raise InputError(f"{where} is nested {len(tally.around)} levels deep: at most {MOST_LEVELS} are read.")
         if tally.values > _MOST_VALUES:
             raise InputError(
                 f"{where} and what is before it are more than {_MOST_VALUES} values: at most so many are read."
