@@ -12,6 +12,7 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.libraries.config_files import read_config_file
 from cycletime.libraries.configuration import (
+    RUN_FILES,
     Configuration,
     Setting,
     UnrecognisedError,
@@ -28,10 +29,6 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 _MOST_FILES = 20_000
 _MOST_NAMED = 5
 _OF_OTHERS = "of no library that is known here"
-_RUN_FILES = (
-    *(("params/env.yaml",), ("params/agent.yaml",), ("env.yaml", "agent.yaml"), ("args.yml", "config.yml")),
-    ("train_config.json",),
-)
 _SKIPPED = {".git", "node_modules", "__pycache__", "site-packages", ".venv", "venv"}
 
 
@@ -100,7 +97,7 @@ def find_configurations(path: Path, search: Search | None = None) -> Found:
 
 def is_run_folder(folder: Path) -> bool:
     """Whether a library wrote it for one run, so that it is one configuration."""
-    return any(all((folder / name).is_file() for name in names) for names in _RUN_FILES)
+    return any(all((folder / name).is_file() for name in names) for names in RUN_FILES)
 
 
 def _in_run(folder: Path, search: Search, root: Path) -> list[Configuration]:

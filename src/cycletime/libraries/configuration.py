@@ -39,6 +39,11 @@ from cycletime.rules import ALGORITHMS
 from cycletime.rules.quantities import decay_in_seconds
 
 _ENVIRONMENTS = ("isaac-lab", "mjlab", "mujoco-playground")
+RUN_FILES = (
+    *(("params/env.yaml",), ("params/agent.yaml",), ("env.yaml", "agent.yaml")),
+    *(("config.yml", "args.yml"), ("train_config.json",)),
+)
+"""What libraries write for one run: the files that tell its folder."""
 _FOLDER_FILES = ("params/env.yaml", "params/agent.yaml", "env.yaml", "agent.yaml")
 _SUFFIXES = (".json", ".yaml", ".yml", ".zip")
 _MOST_FILES = 40
@@ -396,11 +401,9 @@ def _files_in(folder: Path) -> list[Path]:
         nested = [each for each in inner if any(one.suffix in _SUFFIXES for one in each.iterdir())]
         if len(nested) == 1:
             return _files_in(nested[0])
-    names = {each.name for each in inside}
-    if {"config.yml", "args.yml"} <= names:
-        return [folder / "config.yml", folder / "args.yml"]
-    if "train_config.json" in names:
-        return [folder / "train_config.json"]
+    for names in RUN_FILES:
+        if all(folder / name in inside for name in names):
+            return [folder / name for name in names]
     if len(inside) > _MOST_FILES:
         raise InputError(f"{folder} has {len(inside)} files that could be a configuration: give one of them.")
     return _recognised_files(inside) or inside[:1] or _refuse_empty(folder)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from math import ceil
 from typing import NamedTuple
 
-from cycletime.libraries.configuration import Configuration
-from cycletime.rules.quantities import decay_in_seconds, format_seconds, smoothing_in_seconds
+from cycletime.libraries.configuration import Configuration, Setting
+from cycletime.rules.quantities import format_seconds, smoothing_in_seconds
 
 
 class Row(NamedTuple):
@@ -22,35 +22,24 @@ class Row(NamedTuple):
 def describe(c: Configuration) -> Iterator[Row]:
     """What its settings mean."""
     dt = c.dt_s
-    if c.cycle_time:
-        rate = f"{1 / float(c.cycle_time[0]):.4g} Hz"
-        yield Row("cycle time", f"{_milliseconds(float(c.cycle_time[0]))} ({rate})", c.cycle_time[1])
+    if dt and c.cycle_time:
+        yield Row("cycle time", f"{dt * 1000:.4g} ms ({1 / dt:.4g} Hz)", c.cycle_time[1])
     if c.n_envs:
-        yield Row("environments", c.n_envs.text, "", c.n_envs.place)
-    if c.discount:
-        yield Row("discount", c.discount.text, _horizon(c.discount.value, dt), c.discount.place)
+        yield _row("environments", c.n_envs, "")
+    if c.discount and c.discount_steps is not None:
+        yield _row("discount", c.discount, f"horizon {c.discount_steps:.4g} steps{_seconds(c.discount_steps, dt)}")
     if c.trace_decay and c.trace_steps is not None:
-        span = f", {format_seconds(c.trace_steps * dt)}" if dt else ""
-        yield Row("trace", c.trace_decay.text, f"gamma lambda: {c.trace_steps:.3g} steps{span}", c.trace_decay.place)
+        yield _row("trace", c.trace_decay, f"gamma lambda: {c.trace_steps:.3g} steps{_seconds(c.trace_steps, dt)}")
     if c.rollout:
-        span = _span(c.rollout.value, dt)
-        yield Row("rollout", c.rollout.text, f"{span} in each environment".removeprefix(" "), c.rollout.place)
+        yield _row("rollout", c.rollout, f"{_span(c.rollout.value, dt)} in each environment")
     if c.batch:
-        yield Row("batch", f"{c.batch} samples", f"{_span(c.batch, dt)} of experience per update".removeprefix(" "))
+        yield Row("batch", f"{c.batch} samples", f"{_span(c.batch, dt)} of experience per update")
     yield from _describe_updates(c, dt)
     if c.episode:
-        steps = f"{ceil(c.episode[1] / dt - 1e-6)} steps" if dt else ""
-        yield Row(
-            "episode",
-            c.episode[0].text,
-            ", ".join(filter(None, [format_seconds(c.episode[1]), steps])),
-            c.episode[0].place,
-        )
+        steps = f", {ceil(c.episode[1] / dt - 1e-6)} steps" if dt else ""
+        yield _row("episode", c.episode[0], f"{format_seconds(c.episode[1])}{steps}")
     if c.training_steps:
-        stated, steps_each = c.training_steps
-        yield Row(
-            "training", stated.text, f"{_span(steps_each, dt)} in each environment".removeprefix(" "), stated.place
-        )
+        yield _row("training", c.training_steps[0], f"{_span(c.training_steps[1], dt)} in each environment")
     yield from _describe_environment(c, dt)
 
 
@@ -59,10 +48,8 @@ def _describe_updates(c: Configuration, dt: float | None) -> Iterator[Row]:
     if count is None and c.batch and c.minibatch_size:
         count = ceil(c.batch / c.minibatch_size.value)
     if c.rollout and count and c.epochs and dt:
-        updates = count * c.epochs.value / (c.rollout.value * dt)
-        yield Row(
-            "gradient steps", f"{count} mini-batches x {c.epochs.value:g} epochs", f"{updates:.4g} per simulated second"
-        )
+        per_second = f"{count * c.epochs.value / (c.rollout.value * dt):.4g} per simulated second"
+        yield Row("gradient steps", f"{count} mini-batches x {c.epochs.value:g} epochs", per_second)
 
 
 def _describe_environment(c: Configuration, dt: float | None) -> Iterator[Row]:
@@ -71,30 +58,25 @@ def _describe_environment(c: Configuration, dt: float | None) -> Iterator[Row]:
         number = c.positive(each)
         if last in ("history_length", "history_len", "frame_stack", "c_frame_stack", "include_history_steps"):
             if number and number > 1 and dt and not name.startswith("scene."):  # sensors count physics steps
-                yield Row("history", each.text, _span(number, dt), each.place)
+                yield _row("history", each, _span(number, dt))
         elif last in ("min_delay", "max_delay") and number and c.physics_dt_s:
-            yield Row(
-                "delay", each.text, f"{format_seconds(number * c.physics_dt_s)}, counted in physics steps", each.place
-            )
+            yield _row("delay", each, f"{format_seconds(number * c.physics_dt_s)}, counted in physics steps")
         elif last == "alpha" and name.startswith("actions.") and number and number < 1 and dt:
-            yield Row(
-                "filter", each.text, f"time constant {format_seconds(smoothing_in_seconds(number, dt))}", each.place
-            )
+            yield _row("filter", each, f"time constant {format_seconds(smoothing_in_seconds(number, dt))}")
         elif last == "update_period" and number:
-            yield Row("sensor period", each.text, format_seconds(number), each.place)
+            yield _row("sensor period", each, format_seconds(number))
     for each in c.curricula():
         updates = f", {each.value / c.rollout.value:.4g} updates" if c.rollout else ""
-        yield Row("curriculum", each.text, f"{_span(each.value, dt)}{updates}", each.place)
+        yield _row("curriculum", each, f"{_span(each.value, dt)}{updates}")
 
 
-def _milliseconds(dt_s: float) -> str:
-    return f"{dt_s * 1000:.4g} ms"
+def _row(what: str, setting: Setting, meaning: str) -> Row:
+    return Row(what, setting.text, meaning, setting.place)
 
 
 def _span(steps: float, dt_s: float | None) -> str:
     return format_seconds(steps * dt_s) if dt_s else f"{steps:.6g} steps"
 
 
-def _horizon(factor: float, dt_s: float | None) -> str:
-    steps = decay_in_seconds(factor, 1.0)
-    return f"horizon {steps:.4g} steps{f', {format_seconds(steps * dt_s)}' if dt_s else ''}"
+def _seconds(steps: float, dt_s: float | None) -> str:
+    return f", {format_seconds(steps * dt_s)}" if dt_s else ""
