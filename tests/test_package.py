@@ -80,7 +80,7 @@ def test_nowhere_is_a_time_floor_divided() -> None:
         "reports/drawing.py": 1,  # bins between markers
         "libraries/on_policy.py": 6,  # samples, environments, mini-batches
         "libraries/findings.py": 1,  # rollouts in a batch
-        "libraries/timing.py": 1,  # samples of each environment
+        "libraries/configuration.py": 1,  # samples of each environment
         "libraries/yaml_edit.py": 1,  # columns of text
         "studies/study_folder.py": 1,  # half of some runs
         "tasks/ur_reacher.py": 1,  # packages within whole environment steps, by the exact ratio of their times

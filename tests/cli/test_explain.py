@@ -71,6 +71,61 @@ def test_a_zoo_file_needs_the_cycle_time_for_seconds(tmp_path: Path, capsys: pyt
     assert "16 ms" in capsys.readouterr().out
 
 
+def write_repository(folder: Path) -> Path:
+    """A configuration among files that cannot be read, are refused, or are of other programs."""
+    folder.mkdir()
+    (folder / "cfg.py").write_text(SOURCE)
+    (folder / "package.json").write_text('{"name": "robot"}')
+    (folder / "bad.yaml").write_text("a: [1\n")
+    (folder / "old.py").write_text("print 'Python 2'\n")
+    (folder / "twice.json").write_text('{"NUM_STEPS": 1, "NUM_STEPS": 2}')
+    (folder / "latin.yaml").write_bytes(b"name: caf\xe9\n")
+    (folder / "run" / "params").mkdir(parents=True)
+    (folder / "run" / "params" / "env.yaml").write_text("[1, 2]\n")
+    return folder
+
+
+NOT_READ = {
+    "package.json": "of no library that is known here",
+    "bad.yaml": "Line 2 is not valid YAML",
+    "old.py": "not valid Python: Missing parentheses",
+    "twice.json": "'NUM_STEPS' is there twice",
+    "latin.yaml": "is not ",
+    "run": "The file is [1, 2]",
+}
+
+
+def test_files_of_a_folder_that_are_passed_by_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_repository(tmp_path / "repository")
+    assert explain(str(folder), "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    assert [each["name"] for each in said["configurations"]] == ["EnvCfg", "SlowCfg"]
+    assert said["not_read"].keys() == NOT_READ.keys()
+    assert all(reason in said["not_read"][name] for name, reason in NOT_READ.items())
+    assert explain(str(folder)) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("Not read: 6 files (")
+    assert all(f"{name}: " in last for name in NOT_READ.keys() - {"package.json"}), "what may be a mistake is named"
+    assert last.endswith("; 1 more, all of them with --json).")
+    assert str(tmp_path) not in last
+
+
+def test_a_folder_without_a_configuration_names_what_was_not_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bad.yaml").write_text("a: [1\n")
+    assert explain(str(tmp_path)) == 2
+    assert "Not read: 1 file (bad.yaml: Line 2 is not valid YAML" in capsys.readouterr().err
+
+
+def test_a_refused_file_of_an_agent_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    points = '{"env_cfg_entry_point": EnvCfg, "skrl_cfg_entry_point": f"{__name__}:skrl.yaml"}'
+    (tmp_path / "__init__.py").write_text(f'{SOURCE}gym.register(id="Task", kwargs={points})\n')
+    (tmp_path / "skrl.yaml").write_text("agent: [1\n")
+    assert explain(str(tmp_path)) == 0
+    assert "Not read: 1 file (skrl.yaml: Line 2 is not valid YAML" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -115,3 +115,27 @@ def test_a_zoo_file_by_a_rule_of_one_s_own(tmp_path: Path, capsys: pytest.Captur
     files = ["--from-zoo", str(tmp_path / "ppo.yml"), "--own-rules", str(tmp_path / "own.toml"), "--rule", "mine"]
     assert main(["transfer", *files, "--env", "ReacherBulletEnv-v0", "--from", "16ms", "--to", "32ms"]) == 0
     assert "n_steps: 256 " in capsys.readouterr().out
+
+
+DQN = "policy: MlpPolicy\nbatch_size: 64\nbuffer_size: 100000\nn_timesteps: 50000\n"
+
+
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_dqn_is_refused_by_its_lack_of_a_rule(
+    is_saved: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if is_saved:
+        given = tmp_path
+        rows = "".join(f"  - - {line.replace(': ', chr(10) + '    - ')}\n" for line in DQN.splitlines())
+        ordered = "!!python/object/apply:collections.OrderedDict\n-\n"
+        (tmp_path / "config.yml").write_text(ordered + rows)
+        (tmp_path / "args.yml").write_text(f"{ordered}  - - algo\n    - dqn\n  - - env\n    - CartPole-v1\n")
+    else:
+        given = tmp_path / "dqn.yml"
+        given.write_text("CartPole-v1:\n" + "".join(f"  {line}\n" for line in DQN.splitlines()))
+    words = [] if is_saved else ["--env", "CartPole-v1"]
+    assert main(["transfer", str(given), *words, "--from", "20ms", "--to", "40ms"]) == 2
+    named = "the algorithm 'dqn', which has no rule" if is_saved else "no algorithm with a rule"
+    assert f"names {named}: ppo, sac, a2c, tqc, td3, ddpg have one here; DQN and others have none." in (
+        capsys.readouterr().err
+    )

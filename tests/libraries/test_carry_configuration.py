@@ -131,7 +131,7 @@ def test_there_and_back_is_the_same_file(name: str, factor: object, tmp_path: Pa
     text, options = FILES[name]
     (tmp_path / name).write_text(text)
     read = read_configuration(tmp_path / name)
-    own = read.cycle_time.exact_s if read.cycle_time else 0.02
+    own = read.cycle_time[0].exact_s if read.cycle_time else 0.02
     there_dt = f"{float(own) * 2 if factor == 2 else float(own) / 2}s"
     if "ctrl_dt" in text and factor == "half":
         there_dt = "8ms"  # a whole number of steps of the physics, 4 ms
@@ -285,7 +285,7 @@ def test_what_cannot_be_carried_is_refused(content: str, options: dict[str, Any]
 
 
 def test_a_cycle_that_the_physics_cannot_make_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"are 5ms and 10ms\. Or change sim\.dt, which is 0\.005, first\."):
+    with pytest.raises(InputError, match=r"are 5ms and 10ms\. Or change env\.sim\.dt, which is 0\.005, first\."):
         carry(write_run(tmp_path / "run"), "7ms")
     (tmp_path / "a.json").write_text(json.dumps(PLAYGROUND_ENV))
     with pytest.raises(InputError, match="are 8ms and 12ms"):

@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from cycletime.errors import InputError
-from cycletime.libraries.configuration import read_configuration
+from cycletime.libraries.carry_configuration import carry_configuration
+from cycletime.libraries.configuration import Configuration, read_configuration
 from tests.libraries.configurations import (
     BRAX,
     CLEANRL,
@@ -29,18 +30,27 @@ from tests.libraries.configurations import (
 )
 
 
+def _n_envs(read: Configuration) -> int | None:
+    return read.n_envs.value if read.n_envs else None
+
+
+def _said_dt(read: Configuration) -> str | None:
+    return str(read.cycle_time[0]) if read.cycle_time else None
+
+
 @pytest.mark.parametrize("given", ["", "params"])
 def test_a_run_folder_of_isaac_lab(given: str, tmp_path: Path) -> None:
     read = read_configuration(write_run(tmp_path / "run") / given)
     assert (read.library, read.environment, read.algorithm) == ("rsl-rl", "isaac-lab", "ppo")
-    assert (str(read.cycle_time), read.n_envs) == ("20ms", 4096)
-    assert read.stated_cycle_time is not None
-    assert read.stated_cycle_time[1] == "sim.dt 0.005 x decimation 4"
+    assert (_said_dt(read), _n_envs(read)) == ("20ms", 4096)
+    assert read.cycle_time is not None
+    assert read.cycle_time[1] == "sim.dt 0.005 x decimation 4"
     names = {"env.decimation": 4, "agent.algorithm.gamma": 0.99, "env.rewards.termination_penalty.weight": -200.0}
     assert {name: read.settings[name].value for name in names} == names
     decimation = read.settings["env.decimation"]
+    assert decimation.file is not None
     assert (decimation.line, decimation.file.path.name) == (8, "env.yaml")
-    assert decimation.file.comments() == {6: "200 Hz"}
+    assert decimation.file.comments == {6: "200 Hz"}
     assert read.settings["env.events.push_robot.interval_range_s"].value == [10.0, 15.0]
     assert "env.viewer.eye" in read.unknown
     assert "env.decimation" not in read.unknown
@@ -49,7 +59,7 @@ def test_a_run_folder_of_isaac_lab(given: str, tmp_path: Path) -> None:
 
 def test_a_run_folder_of_mjlab_with_its_tags(tmp_path: Path) -> None:
     read = read_configuration(write_run(tmp_path / "run", MJLAB_ENV))
-    assert (read.library, read.environment, str(read.cycle_time), read.n_envs) == ("rsl-rl", "mjlab", "20ms", 32)
+    assert (read.library, read.environment, _said_dt(read), _n_envs(read)) == ("rsl-rl", "mjlab", "20ms", 32)
     stage = read.settings["env.curriculum.command_vel.params.velocity_stages.1.step"]
     lines = [line.strip() for line in MJLAB_ENV.splitlines()]
     assert (stage.value, stage.path[-2:], stage.line) == (120_000, (1, "step"), 1 + lines.index("- step: 120000"))
@@ -63,7 +73,7 @@ def test_a_run_folder_of_mjlab_with_its_tags(tmp_path: Path) -> None:
 )
 def test_other_agents_in_isaac_lab(agent: str, library: str, n_envs: int, tmp_path: Path) -> None:
     read = read_configuration(write_run(tmp_path / "run", agent=agent))
-    assert (read.library, read.environment, read.algorithm, read.n_envs) == (library, "isaac-lab", "ppo", n_envs)
+    assert (read.library, read.environment, read.algorithm, _n_envs(read)) == (library, "isaac-lab", "ppo", n_envs)
 
 
 @pytest.mark.parametrize(
@@ -92,8 +102,7 @@ def test_single_files(
 ) -> None:
     (tmp_path / name).write_text(content)
     read = read_configuration(tmp_path / name)
-    said = None if read.cycle_time is None else str(read.cycle_time)
-    assert (read.library, read.algorithm, said) == (library, algorithm, dt)
+    assert (read.library, read.algorithm, _said_dt(read)) == (library, algorithm, dt)
 
 
 def test_numbers_and_lines_of_flags(tmp_path: Path) -> None:
@@ -131,7 +140,7 @@ def test_an_entry_of_the_zoo_and_what_it_saves(tmp_path: Path) -> None:
     (tmp_path / "ppo.yml").write_text(ZOO)
     read = read_configuration(tmp_path / "ppo.yml", env_id="Walker2d-v5")
     values = {name: each.value for name, each in read.settings.items()}
-    assert (values["n_steps"], values["gamma"], read.n_envs, read.algorithm) == (1024, 0.99, 4, "ppo")
+    assert (values["n_steps"], values["gamma"], _n_envs(read), read.algorithm) == (1024, 0.99, 4, "ppo")
     assert [read.settings[name].line for name in ("n_steps", "gamma")] == [11, 10], "what is inherited is in the entry"
     run = tmp_path / "Hopper-v5_1" / "Hopper-v5"
     run.mkdir(parents=True)
@@ -145,7 +154,7 @@ def test_an_entry_of_the_zoo_and_what_it_saves(tmp_path: Path) -> None:
 
 def test_a_model_of_stable_baselines3_without_what_is_pickled(tmp_path: Path) -> None:
     read = read_configuration(write_model(tmp_path / "model.zip"))
-    assert (read.library, read.algorithm, read.n_envs) == ("stable-baselines3", "ppo", 4)
+    assert (read.library, read.algorithm, _n_envs(read)) == ("stable-baselines3", "ppo", 4)
     assert read.settings["gamma"].value == 0.99
     assert read.unread == ("policy_class", "clip_range")
     sac: dict[str, Any] = {"policy_class": "x", "buffer_size": 100, "gamma": 0.9, "tau": 0.005, "policy_delay": 2}
@@ -221,12 +230,12 @@ def test_hostile_zips_and_folders_are_refused(tmp_path: Path) -> None:
 def test_two_action_repeats_are_refused(tmp_path: Path) -> None:
     both = {"env": PLAYGROUND_ENV, "ppo": BRAX | {"action_repeat": 4}}
     (tmp_path / "a.json").write_text(json.dumps(both))
-    with pytest.raises(InputError, match="action_repeat is 1 in the environment and 4 in the trainer"):
-        _ = read_configuration(tmp_path / "a.json").cycle_time
+    with pytest.raises(InputError, match=r"env\.action_repeat 1 and ppo\.action_repeat 4 differ: make them one"):
+        carry_configuration(read_configuration(tmp_path / "a.json"), "40ms")
 
 
 def test_a_hash_in_a_text_is_no_comment(tmp_path: Path) -> None:
     (tmp_path / "env.yaml").write_text(ISAAC_ENV + 'name: "a # b"  # c # d\nother: a#b\n# 60 Hz\n')
     file = read_configuration(tmp_path / "env.yaml").files[0]
     lines = file.text.count("\n")
-    assert file.comments() == {6: "200 Hz", lines - 2: "c # d", lines: "60 Hz"}
+    assert file.comments == {6: "200 Hz", lines - 2: "c # d", lines: "60 Hz"}

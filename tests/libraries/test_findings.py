@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from cycletime.duration import Duration
+from cycletime.libraries.configuration import Configuration, Setting
 from cycletime.libraries.findings import Finding, find_inconsistencies
-from cycletime.libraries.timing import Stated, TimedConfiguration
+from cycletime.libraries.timing import describe
 
 ISAAC_LAB = {"sim.dt": 0.005, "decimation": 4, "episode_length_s": 20.0, "scene.num_envs": 4096}
 RSL_RL = {"num_steps_per_env": 24, "max_iterations": 1500, "algorithm.gamma": 0.99, "algorithm.lam": 0.95}
@@ -26,21 +27,21 @@ def configuration(
     name: str = "task",
     comments: dict[str, str] | None = None,
     dt: str | None = None,
-) -> TimedConfiguration:
-    def stated(values: dict[str, Any]) -> dict[str, Stated]:
-        return {key: Stated(key, value, f"{key}:1", (comments or {}).get(key, "")) for key, value in values.items()}
+) -> Configuration:
+    def stated(values: dict[str, Any]) -> dict[str, Setting]:
+        return {key: Setting(key, value, f"{key}:1", (comments or {}).get(key, "")) for key, value in values.items()}
 
     given = Duration(dt) if dt else None
-    return TimedConfiguration(
+    return Configuration(
         name, library, environment, algorithm, stated(RSL_RL if agent is None else agent), stated(env), given_dt=given
     )
 
 
-def kinds(found: TimedConfiguration) -> set[str]:
+def kinds(found: Configuration) -> set[str]:
     return {each.kind for each in find_inconsistencies(found)}
 
 
-def only(found: TimedConfiguration) -> Finding:
+def only(found: Configuration) -> Finding:
     (finding,) = find_inconsistencies(found)
     return finding
 
@@ -330,7 +331,7 @@ def test_the_meaning_in_seconds() -> None:
     """Written out by hand: 20 ms, 1/0.02 Hz, -0.02/ln(0.99), 24 steps, 4096 environments, 20 updates in 0.48 s."""
     env = ISAAC_LAB | {"observations.policy.history_length": 5, "actions.arm.alpha": 0.5, "robot.max_delay": 6}
     env |= {"scene.contact_forces.history_length": 3}
-    meaning = {row.what: row for row in configuration(env).rows()}
+    meaning = {row.what: row for row in describe(configuration(env))}
     assert meaning["cycle time"].value == "20 ms (50 Hz)"
     assert meaning["discount"].meaning == "horizon 99.5 steps, 1.99 s"
     assert meaning["trace"].meaning == "gamma lambda: 16.3 steps, 0.326 s"

@@ -165,7 +165,7 @@ def legged_gym(root: Path, registered: bool = True) -> Path:
 
 
 def test_a_task_of_legged_gym(tmp_path: Path) -> None:
-    (found,) = find_configurations(legged_gym(tmp_path))
+    (found,) = find_configurations(legged_gym(tmp_path)).configurations
     assert (found.name, found.library, found.environment) == ("robot", "rsl-rl", "legged-gym")
     assert found.dt_s == pytest.approx(4 / 240)
     assert found.n_envs is not None
@@ -181,7 +181,7 @@ def test_a_task_of_legged_gym(tmp_path: Path) -> None:
 
 def test_classes_of_one_file_are_paired_by_their_names(tmp_path: Path) -> None:
     path = legged_gym(tmp_path, registered=False) / "legged_gym/envs/robot/robot_config.py"
-    (found,) = find_configurations(path)
+    (found,) = find_configurations(path).configurations
     assert found.name == "RobotCfg"
     assert found.dt_s == pytest.approx(4 / 240)
     assert found.discount is not None
@@ -215,7 +215,9 @@ class EnvCfg_PLAY(EnvCfg):
     agent = "class RunnerCfg(Base):\n    num_steps_per_env = 24\n    algorithm = Ppo(gamma=0.99, lam=0.95)\n"
     skrl = "agent:\n  discount_factor: 0.995\n  rollouts: 32\n"
     files = {"__init__.py": registration, "env_cfg.py": env, "agents/rsl_rl_cfg.py": agent, "agents/skrl.yaml": skrl}
-    rsl_rl, other = find_configurations(write(tmp_path, {f"tasks/{name}": text for name, text in files.items()}))
+    rsl_rl, other = find_configurations(
+        write(tmp_path, {f"tasks/{name}": text for name, text in files.items()})
+    ).configurations
     assert (rsl_rl.name, rsl_rl.library) == ("Reach-v0 (rsl_rl)", "rsl-rl")
     assert rsl_rl.dt_s == pytest.approx(1 / 60)
     assert (other.library, other.discount and other.discount.value) == ("skrl", 0.995)
@@ -233,7 +235,7 @@ def test_tables_of_playground(tmp_path: Path) -> None:
         '  if env_name in ("HopFast",):\n    rl.discounting = 0.99\n  return rl\n'
     )
     files = {"_src/jump/__init__.py": table, "_src/jump/hop.py": env, "config/jump_params.py": params}
-    found = find_configurations(write(tmp_path, files))
+    found = find_configurations(write(tmp_path, files)).configurations
     assert {each.name: each.discount and each.discount.value for each in found} == {"Hop": 0.97, "HopFast": 0.99}
     assert {each.dt_s for each in found} == {0.02}
 
@@ -279,7 +281,7 @@ def test_modules_that_import_all_of_each_other(tmp_path: Path) -> None:
     files["package/cfg.py"] = (
         f"{imports}class Cfg(Nowhere):\n    decimation = 4\n    sim = Simulation(dt=0.005, steps=NOWHERE)\n"
     )
-    (found,) = find_configurations(write(tmp_path, files) / "package" / "cfg.py")
+    (found,) = find_configurations(write(tmp_path, files) / "package" / "cfg.py").configurations
     assert found.env["decimation"].value == 4
     assert found.unseen == ("Nowhere",)
 
@@ -288,7 +290,7 @@ def test_nothing_is_run(tmp_path: Path) -> None:
     text = (
         "import pathlib\npathlib.Path('run').touch()\nclass Cfg:\n    decimation = 4\n    sim = Simulation(dt=0.005)\n"
     )
-    (found,) = find_configurations(write(tmp_path, {"cfg.py": text}) / "cfg.py")
+    (found,) = find_configurations(write(tmp_path, {"cfg.py": text}) / "cfg.py").configurations
     assert found.dt_s == pytest.approx(0.02)
     assert not Path("run").exists()
     assert sorted(each.name for each in tmp_path.iterdir()) == ["cfg.py"]

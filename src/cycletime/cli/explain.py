@@ -16,8 +16,9 @@ from cycletime.cli.options import Text
 from cycletime.duration import Duration
 from cycletime.errors import printable
 from cycletime.libraries.config_search import Search, find_configurations
+from cycletime.libraries.configuration import Configuration
 from cycletime.libraries.findings import RANKS, Finding, find_inconsistencies
-from cycletime.libraries.timing import TimedConfiguration
+from cycletime.libraries.timing import describe
 from cycletime.rules.hyperparameters import align_columns
 from cycletime.rules.quantities import format_seconds
 
@@ -51,17 +52,19 @@ class Explain:
     def run(self) -> int:
         search = Search(self.library, self.algorithm, self.env, None if self.dt is None else Duration(self.dt))
         found = find_configurations(self.path, search)
-        trained = [each.dt_s for each in found if each.dt_s and each.environment != "deployment"]
-        explained = [(each, find_inconsistencies(each, trained)) for each in found]
+        trained = [each.dt_s for each in found.configurations if each.dt_s and each.environment != "deployment"]
+        explained = [(each, find_inconsistencies(each, trained)) for each in found.configurations]
         if self.json:
-            print(json.dumps({"configurations": [_as_json(*each) for each in explained]}, indent=2))
+            said = {"configurations": [_as_json(*each) for each in explained], "not_read": found.not_read}
+            print(json.dumps(said, indent=2))
         else:
-            print(printable("\n".join(_lines(explained))))
+            not_read = found.explain_not_read()
+            print(printable("\n".join([*_lines(explained), *([not_read] if not_read else [])])))
         serious = any(finding.rank != "note" for _, findings in explained for finding in findings)
         return int(self.strict and serious)
 
 
-def _lines(explained: Sequence[tuple[TimedConfiguration, list[Finding]]]) -> list[str]:
+def _lines(explained: Sequence[tuple[Configuration, list[Finding]]]) -> list[str]:
     first = explained[0][0]
     lines = _one_table(first) if len(explained) == 1 else _many_table([each for each, _ in explained])
     if any(not each.uses_defaults for each, _ in explained):
@@ -92,13 +95,13 @@ def _place_lines(finding: Finding, names: Sequence[str], several: bool) -> list[
     return [f"  {text}" for text in (finding.place, where if several else "") if text]
 
 
-def _one_table(each: TimedConfiguration) -> list[str]:
+def _one_table(each: Configuration) -> list[str]:
     kind = ", ".join(filter(None, [each.environment, each.library, each.algorithm and each.algorithm.upper()]))
-    rows = [row[:3] for row in each.rows()]
+    rows = [row[:3] for row in describe(each)]
     return [f"{each.name}: {kind}", "", *align_columns([("what", "setting", "meaning"), *rows])]
 
 
-def _many_table(several: Sequence[TimedConfiguration]) -> list[str]:
+def _many_table(several: Sequence[Configuration]) -> list[str]:
     header = ("configuration", "cycle time", "discount", "trace", "rollout", "episode", "environments")
     rows = [
         (
@@ -112,7 +115,7 @@ def _many_table(several: Sequence[TimedConfiguration]) -> list[str]:
     return [f"{len(several)} configurations", "", *align_columns([header, *rows])]
 
 
-def _spans(each: TimedConfiguration) -> dict[str, float | None]:
+def _spans(each: Configuration) -> dict[str, float | None]:
     """In seconds; in steps where no cycle time is known."""
     unit = each.dt_s or 1.0
     return {
@@ -123,13 +126,13 @@ def _spans(each: TimedConfiguration) -> dict[str, float | None]:
     }
 
 
-def _cell(each: TimedConfiguration, span: float | None) -> str:
+def _cell(each: Configuration, span: float | None) -> str:
     if span is None:
         return ""
     return format_seconds(span) if each.dt_s else f"{span:.4g} steps"
 
 
-def _as_json(each: TimedConfiguration, findings: Sequence[Finding]) -> Mapping[str, Any]:
+def _as_json(each: Configuration, findings: Sequence[Finding]) -> Mapping[str, Any]:
     spans = _spans(each) if each.dt_s else {}
     training = each.training_steps[1] * each.dt_s if each.training_steps and each.dt_s else None
     seconds = {**spans, "training": training}
@@ -142,7 +145,7 @@ def _as_json(each: TimedConfiguration, findings: Sequence[Finding]) -> Mapping[s
         "stated_as": each.cycle_time[1] if each.cycle_time else None,
         "num_envs": each.n_envs.value if each.n_envs else None,
         "seconds": {name: span for name, span in seconds.items() if span is not None and isfinite(span)},
-        "meanings": [row._asdict() for row in each.rows()],
+        "meanings": [row._asdict() for row in describe(each)],
         "findings": [finding._asdict() for finding in findings],
         "read_from_source": not each.uses_defaults,
         "base_classes_not_found": list(each.unseen),

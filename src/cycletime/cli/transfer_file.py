@@ -124,11 +124,12 @@ def _diff(carried: CarriedConfiguration, path: Path, text: str) -> str:
 
 def _explained(carried: CarriedConfiguration, notes: tuple[str, ...], details: bool) -> str:
     read = carried.before
-    stated = f" ({read.stated_cycle_time[1]})" if read.stated_cycle_time else ""
+    stated = f" ({read.cycle_time[1]})" if read.cycle_time else ""
+    n_envs = read.n_envs.value if read.n_envs else 0
     parts = [read.environment, read.library if read.library != read.environment else None, read.algorithm]
-    number = f", {read.n_envs} environment{'s' if read.n_envs > 1 else ''}" if read.n_envs else ""
+    number = f", {n_envs} environment{'s' if n_envs > 1 else ''}" if n_envs else ""
     what = " ".join(part for part in parts if part)
-    title = f"{read.source}: {what} at {carried.from_dt}{stated}{number}"
+    title = f"{read.name}: {what} at {carried.from_dt}{stated}{number}"
     changed = [each for each in carried.changes if each.treatment == "carried"]
     blocks = [title]
     if carried.values is not None:
@@ -181,10 +182,10 @@ def _as_json(carried: CarriedConfiguration, notes: tuple[str, ...]) -> dict[str,
         for each in carried.changes
     ]
     configuration = {
-        "path": str(read.source),
+        "path": read.name,
         "library": read.library,
         "environment": read.environment,
-        "n_envs": read.n_envs,
+        "n_envs": read.n_envs.value if read.n_envs else None,
         "changes": changes,
     }
     both = (*carried.notes, *notes)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cycletime.duration import Duration, DurationLike, cycle_steps
-from cycletime.errors import InputError
+from cycletime.errors import InputError, quote
 from cycletime.libraries import export_values, read_settings
 from cycletime.libraries.config_edit import changed_document, is_editable, rewrite_file
 from cycletime.libraries.config_files import ConfigFile
@@ -167,7 +167,7 @@ def carry_configuration(
     agent = transfer.carry_agent() if configuration.library else None
     changes = (*(agent.changes if agent else ()), *transfer.carry_environment(), *transfer.carry_num_envs())
     if not changes and after_dt != before_dt:
-        raise InputError(f"{configuration.source} has nothing that is known to depend on the cycle time.")
+        raise InputError(f"{configuration.name} has nothing that is known to depend on the cycle time.")
     return CarriedConfiguration(
         configuration,
         before_dt,
@@ -180,10 +180,13 @@ def carry_configuration(
 
 
 def _from_dt(configuration: Configuration, given: DurationLike | None) -> Duration:
-    stated = configuration.stated_cycle_time
+    sides = [side["action_repeat"] for side in (configuration.env, configuration.agent) if "action_repeat" in side]
+    if any(each.value != sides[0].value for each in sides):
+        raise InputError(f"{' and '.join(each.text for each in sides)} differ: make them one.")
+    stated = configuration.cycle_time
     if stated is None and given is None:
         raise InputError(
-            f"{configuration.source} does not say its cycle time: give it with --from"
+            f"{configuration.name} does not say its cycle time: give it with --from"
             + (", or give the folder that env.yaml is in as well." if configuration.library == "rsl-rl" else ".")
         )
     if stated and given is not None and stated[0] != Duration(given):
@@ -194,17 +197,14 @@ def _from_dt(configuration: Configuration, given: DurationLike | None) -> Durati
 
 
 def _n_envs(configuration: Configuration, given: int | None) -> int | None:
-    said = configuration.n_envs
+    said = configuration.n_envs.value if configuration.n_envs else None
     if configuration.is_zoo_entry and "n_envs" in configuration.settings:
         number = configuration.settings["n_envs"].value
-        said = check_count(f"{configuration.env_id}: n_envs", int(number) if _is_whole_float(number) else number)
+        is_whole = isinstance(number, float) and number.is_integer()  # files write counts as 1e1 at times
+        said = check_count(f"{configuration.env_id}: n_envs", int(number) if is_whole else number)
     if given is not None and said is not None and given != said:
-        raise InputError(f"--num-envs is {given}, and {configuration.source} has {said} environments: leave it out.")
+        raise InputError(f"--num-envs is {given}, and {configuration.name} has {said} environments: leave it out.")
     return said if given is None else check_count("n_envs", given)
-
-
-def _is_whole_float(value: object) -> bool:
-    return isinstance(value, float) and value.is_integer()  # configuration files write counts as 1e1 at times
 
 
 def _notes_on_unknown(configuration: Configuration) -> tuple[str, ...]:
@@ -256,23 +256,25 @@ class _Transfer:
     def check_physics(self) -> None:
         """Refuse a cycle time that is no whole number of the physics' steps."""
         configuration = self.configuration
-        kind = configuration.environment or configuration.library
-        settings = configuration.of("environment") or configuration.of("agent")
-        name = {"isaac-lab": "sim.dt", "mjlab": "sim.mujoco.timestep", "mujoco-playground": "sim_dt"}.get(kind or "")
-        if not name or not isinstance(settings.get(name), int | float):
+        if (step := configuration.physics_step) is None:
             return
-        repeats = configuration.of("agent").get("action_repeat", settings.get("action_repeat", 1))
-        cycle = Duration(self.to_dt.exact_s / repeats) if kind == "mujoco-playground" else self.to_dt
+        repeats = configuration.setting("action_repeat")
+        of_playground = (configuration.environment or configuration.library) == "mujoco-playground"
+        cycle = Duration(self.to_dt.exact_s / repeats.value) if repeats and of_playground else self.to_dt
         try:
-            cycle_steps(cycle, settings[name])
+            cycle_steps(cycle, step.value)
         except InputError as error:
-            raise InputError(f"{error} Or change {name}, which is {settings[name]}, first.") from None
+            raise InputError(f"{error} Or change {step.name}, which is {step.value}, first.") from None
 
     def carry_agent(self) -> _CarriedAgent:
         configuration = self.configuration
         library, algorithm = configuration.library, configuration.algorithm
-        if library is None or algorithm is None:
-            raise InputError(f"{configuration.source} names no algorithm with a rule: say which with --algorithm.")
+        if library is None or algorithm not in ALGORITHMS:
+            named = f"the algorithm {quote(algorithm)}, which has no rule" if algorithm else "no algorithm with a rule"
+            raise InputError(
+                f"{configuration.name} names {named}: {', '.join(ALGORITHMS)} have one here; DQN and others have "
+                "none. If it is one of those, say which with --algorithm."
+            )
         if library == "rsl-rl" and "policy.init_noise_std" in configuration.of("agent"):
             library = "isaac-lab"
         before = self._read(library, ALGORITHMS[algorithm])
@@ -327,12 +329,12 @@ class _Transfer:
         names = canonical_names(library, settings, {number})
         said = {name: value for name, value in settings.items() if names[name] not in (number, "n_envs")}
         if library == "rl-games" and self.n_envs is None:
-            raise InputError(f"{self.configuration.source} does not say the number of environments: give --num-envs.")
+            raise InputError(f"{self.configuration.name} does not say the number of environments: give --num-envs.")
         if _MINIBATCHES in said and library == "stable-baselines3":  # Isaac Lab's, which makes a batch_size of it
             rollouts, count = said.get("n_steps"), said[_MINIBATCHES]
             if not isinstance(rollouts, int) or not isinstance(count, int) or count < 1 or self.n_envs is None:
                 raise InputError(
-                    f"{self.configuration.source} counts mini-batches ({_MINIBATCHES}): give n_steps, and --num-envs."
+                    f"{self.configuration.name} counts mini-batches ({_MINIBATCHES}): give n_steps, and --num-envs."
                 )
             said["batch_size"] = int(Fraction(rollouts * self.n_envs, count))
         if self.action_size is not None and issubclass(kind, SAC):
@@ -392,7 +394,7 @@ class _Transfer:
         if not is_editable(root.file):
             env_id = configuration.env_id
             if env_id is None:
-                raise InputError(f"{configuration.source} does not say its environment: name it with --env.")
+                raise InputError(f"{configuration.name} does not say its environment: name it with --env.")
             text, more = as_zoo_file(root.file.text, env_id)
             document = {env_id: root.file.document}
             self.rewritten[root.file.path] = ConfigFile(root.file.path, "yaml", text, document)
@@ -422,22 +424,21 @@ class _Transfer:
             return []
         names = ("scene.num_envs", "n_envs", "num_envs", "params.config.num_actors")
         if self.n_envs is None:
-            raise InputError(f"{self.configuration.source} does not say the number of environments: give --num-envs.")
+            raise InputError(f"{self.configuration.name} does not say the number of environments: give --num-envs.")
         return [
-            self._change(each.side, each.local_name, self.to_num_envs, "as asked")
-            for each in self.configuration.settings.values()
-            if each.local_name in names and each.value == self.n_envs
+            self._change(side, name, self.to_num_envs, "as asked")
+            for side in self.configuration.roots
+            for name, value in self.configuration.of(side).items()
+            if name in names and value == self.n_envs
         ]
 
-    def _setting(self, side: Side, local_name: str) -> Setting | None:
-        return self.configuration.settings.get(self.configuration.roots[side].prefix + local_name)
-
     def _change(self, side: Side, local_name: str, new: object, reason: str) -> Change:
-        root, setting = self.configuration.roots[side], self._setting(side, local_name)
+        root = self.configuration.roots[side]
+        setting = self.configuration.settings.get(root.prefix + local_name)
         if setting is None:  # what the file leaves to the library
             path = (*root.path, *local_name.split("."))
             return Change(root.prefix + local_name, None, new, "carried", reason, root.file, path)
-        return Change(setting.name, setting.value, new, "carried", reason, setting.file, setting.path)
+        return Change(setting.name, setting.value, new, "carried", reason, root.file, setting.path)
 
     def _time_change(self, side: Side, change: TimeChange) -> Change:
         made = self._change(side, change.name, change.new, change.reason)

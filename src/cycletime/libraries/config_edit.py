@@ -12,9 +12,7 @@ import yaml
 from cycletime.errors import InputError
 from cycletime.libraries.config_files import ConfigFile, is_pickled
 from cycletime.libraries.plain_yaml import KeyPath, is_saved_ordered_dict
-from cycletime.libraries.yaml_edit import rewrite_yaml, span_at, splice, with_value
-
-_NO_WRAP = 2**31
+from cycletime.libraries.yaml_edit import NO_WRAP, rewrite_yaml, span_at, splice, with_values
 
 
 def rewrite_file(file: ConfigFile, changes: Mapping[KeyPath, object]) -> tuple[str, tuple[str, ...]]:
@@ -37,13 +35,11 @@ def changed_document(file: ConfigFile, changes: Mapping[KeyPath, object]) -> Any
     document: Any = file.document
     if file.kind == "zip":
         document = {name: value for name, value in document.items() if not is_pickled(value)}
-    for path, value in changes.items():
-        document = with_value(document, path, value)
-    return document
+    return with_values(document, changes)
 
 
 def as_yaml(document: object) -> str:
-    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=_NO_WRAP)
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=NO_WRAP)
 
 
 def is_editable(file: ConfigFile) -> bool:

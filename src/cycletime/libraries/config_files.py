@@ -16,10 +16,17 @@ from typing import Any, Literal
 
 from cycletime.bounded import open_regular, read_bounded_text
 from cycletime.errors import InputError, quote
-from cycletime.libraries.plain_yaml import MOST_BYTES, Document, KeyPath, YamlSpan, load_yaml, read_spans
+from cycletime.libraries.plain_yaml import (
+    MOST_BYTES,
+    MOST_DIGITS,
+    MOST_LEVELS,
+    Document,
+    KeyPath,
+    YamlSpan,
+    load_yaml,
+    read_spans,
+)
 
-_MOST_LEVELS = 50
-_MOST_DIGITS = 60
 _MOST_DATA = 16 * MOST_BYTES
 """Bytes of a zip's JSON, in which pickled values are long texts."""
 _FLAG = re.compile(r"--([A-Za-z][\w.-]*)(?:(?:=|[ \t]+|[ \t]*\\?\r?\n[ \t]*)(?!--)(\"[^\"\n]*\"|'[^'\n]*'|[^\s\\]+))?")
@@ -69,6 +76,7 @@ class ConfigFile:
             return {}
         return {(name,): place for name, _, place in _find_flags(self.text)}
 
+    @cached_property
     def comments(self) -> dict[int, str]:
         """By line, from 1, the comment on it, without its '#'."""
         if self.kind != "yaml":
@@ -120,8 +128,8 @@ def _load_json(text: str) -> Document:
     for mark in re.finditer(r'"(?:[^"\\]|\\.)*"|[\[{\]}]', text):
         level += {"[": 1, "{": 1, "]": -1, "}": -1}.get(mark.group(), 0)
         deepest = max(deepest, level)
-    if deepest > _MOST_LEVELS:
-        raise InputError(f"It is nested {deepest} levels deep: at most {_MOST_LEVELS} are read.")
+    if deepest > MOST_LEVELS:
+        raise InputError(f"It is nested {deepest} levels deep: at most {MOST_LEVELS} are read.")
     try:
         document = json.loads(text, object_pairs_hook=_without_repeats, parse_int=_bounded_int)
     except json.JSONDecodeError as error:
@@ -141,8 +149,8 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _bounded_int(text: str) -> int:
-    if len(text) > _MOST_DIGITS:
-        raise InputError(f"A number of {len(text)} digits is there: at most {_MOST_DIGITS} are read.")
+    if len(text) > MOST_DIGITS:
+        raise InputError(f"A number of {len(text)} digits is there: at most {MOST_DIGITS} are read.")
     return int(text)
 
 
@@ -194,7 +202,7 @@ def _find_flags(text: str) -> Iterator[tuple[str, Any, tuple[int, int]]]:
 
 def plain_value(text: str) -> Any:  # noqa: ANN401 - whatever it is
     """A number, true, false or nothing where a text is one, else the text."""
-    if _NUMBER.fullmatch(text) and len(text) <= _MOST_DIGITS:
+    if _NUMBER.fullmatch(text) and len(text) <= MOST_DIGITS:
         return int(text) if text.lstrip("+-").isdigit() else float(text)
     return {"true": True, "false": False, "none": None, "null": None}.get(text.lower(), text)
 

@@ -1,32 +1,34 @@
-"""All configurations in a file or folder, as `timing` reads them: YAML, JSON, zips and flags, and Python source."""
+"""All configurations in a file or folder, YAML, JSON, zips and flags, and Python source."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.libraries.config_files import ConfigFile, read_config_file
-from cycletime.libraries.configuration import Configuration, read_configuration
+from cycletime.libraries.config_files import read_config_file
+from cycletime.libraries.configuration import (
+    RUN_FILES,
+    Configuration,
+    Setting,
+    UnrecognisedError,
+    file_settings,
+    read_configuration,
+)
 from cycletime.libraries.names import LIBRARIES
-from cycletime.libraries.parameters import flatten_settings
-from cycletime.libraries.python_source import Leaf, SourceReader
+from cycletime.libraries.python_source import SourceReader, Tree
 from cycletime.libraries.python_tasks import PythonTask, plain_settings, python_tasks
 from cycletime.libraries.recognise import is_zoo_file, recognise_parts
 from cycletime.libraries.time_keys import DEPLOYED_BY
-from cycletime.libraries.timing import Stated, TimedConfiguration
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _MOST_FILES = 20_000
-_RUN_FILES = (
-    *(("params/env.yaml",), ("params/agent.yaml",), ("env.yaml", "agent.yaml"), ("args.yml", "config.yml")),
-    ("train_config.json",),
-)
+_MOST_NAMED = 5
+_OF_OTHERS = "of no library that is known here"
 _SKIPPED = {".git", "node_modules", "__pycache__", "site-packages", ".venv", "venv"}
 
 
@@ -40,81 +42,116 @@ class Search:
     dt: Duration | None = None
 
 
-def find_configurations(path: Path, search: Search | None = None) -> list[TimedConfiguration]:
+@dataclass
+class Found:
+    """What a file or folder has."""
+
+    configurations: list[Configuration] = field(default_factory=list)
+    not_read: dict[str, str] = field(default_factory=dict)
+    """By file, why it was passed by."""
+
+    def explain_not_read(self) -> str:
+        """A sentence that names some of the files that were passed by; empty if there are none."""
+        # What looks like a mistake first: most of a repository's YAML and JSON is of other programs.
+        names = sorted(self.not_read, key=lambda name: self.not_read[name] == _OF_OTHERS)
+        said = [f"{name}: {self.not_read[name].rstrip('.')}" for name in names[:_MOST_NAMED]]
+        more = [f"{len(names) - _MOST_NAMED} more, all of them with --json"] if len(names) > _MOST_NAMED else []
+        files = "1 file" if len(names) == 1 else f"{len(names)} files"
+        return f"Not read: {files} ({'; '.join(said + more)})." if names else ""
+
+    def read(self, path: Path, search: Search, root: Path) -> list[Configuration]:
+        """What one file or run of a folder has; of one that is refused, why."""
+        try:
+            return list(_in_file(path, search, root) if path.is_file() else _in_run(path, search, root))
+        except InputError as error:
+            why = str(error).removeprefix(f"{path}").lstrip(": ")
+            self.not_read[_relative(path, root)] = _OF_OTHERS if isinstance(error, UnrecognisedError) else why
+            return []
+
+
+def find_configurations(path: Path, search: Search | None = None) -> Found:
     """The configurations of a file, of a run's folder, or of a whole repository.
 
     Raises:
         InputError: if there is none, or the file cannot be read.
     """
-    search = search or Search()
+    search, found = search or Search(), Found()
     if not path.exists():
         raise InputError(f"There is no file or folder {path}.")
     if path.is_file():
-        found = (
-            _in_python(path, search, path.parent) if path.suffix == ".py" else list(_in_file(path, search, path.parent))
-        )
+        in_python = path.suffix == ".py"
+        root = path.parent
+        found.configurations += _in_python([path], search, root, found) if in_python else _in_file(path, search, root)
     elif is_run_folder(path):
-        found = [_timed(read_configuration(path, library=search.library, algorithm=search.algorithm), search, path)]
+        found.configurations += _in_run(path, search, path)
     else:
-        found = list(_in_tree(path, search))
-    if not found:
+        found.configurations += _in_tree(path, search, found)
+    if not found.configurations:
         raise InputError(
             f"{path} has no configuration that is known here: give a run's folder with params/env.yaml and agent.yaml, "
-            "a YAML or JSON file of a library, an RL Zoo file, or Python source that registers tasks."
+            "a YAML or JSON file of a library, an RL Zoo file, or Python source that registers tasks. "
+            f"{found.explain_not_read()}".rstrip()
         )
     return found
 
 
 def is_run_folder(folder: Path) -> bool:
     """Whether a library wrote it for one run, so that it is one configuration."""
-    return any(all((folder / name).is_file() for name in names) for names in _RUN_FILES)
+    return any(all((folder / name).is_file() for name in names) for names in RUN_FILES)
 
 
-def _in_tree(root: Path, search: Search) -> Iterator[TimedConfiguration]:
-    from_source = _in_python(root, search, root)
+def _in_run(folder: Path, search: Search, root: Path) -> list[Configuration]:
+    return [_timed(read_configuration(folder, library=search.library, algorithm=search.algorithm), search, root)]
+
+
+def _in_tree(root: Path, search: Search, found: Found) -> Iterator[Configuration]:
+    runs, files = _walk(root, found)
+    from_source = _in_python([file for file in files if file.suffix == ".py"], search, root, found)
     yield from from_source
     seen = {stated.place.rpartition(":")[0] for each in from_source for stated in each.agent.values()}
-    count = 0
-    for folder, folders, names in os.walk(root):
+    for folder in runs:
+        yield from found.read(folder, search, root)
+    for path in files:
+        if path.suffix != ".py" and _relative(path, root) not in seen:
+            yield from found.read(path, search, root)
+
+
+def _walk(root: Path, found: Found) -> tuple[list[Path], list[Path]]:
+    """The folders of runs, and the files outside them that can hold configurations."""
+    runs: list[Path] = []
+    files: list[Path] = []
+
+    def refuse(error: OSError) -> None:
+        found.not_read[_relative(Path(error.filename), root)] = error.strerror or "it cannot be opened"
+
+    for folder, folders, names in os.walk(root, onerror=refuse):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED)
         here = Path(folder)
+        paths = [here / name for name in sorted(names)]
         if is_run_folder(here):
             folders[:] = [name for name in folders if name != "params"]
-            yield from _if_readable(lambda here=here: [_timed(read_configuration(here), search, root)])
-            continue
-        for name in sorted(names):
-            path = here / name
-            count += 1
-            if path.suffix in _SUFFIXES and count <= _MOST_FILES and _relative(path, root) not in seen:
-                yield from _if_readable(lambda path=path: list(_in_file(path, search, root)))
+            runs.append(here)
+            paths = [path for path in paths if path.suffix == ".py"]
+        files += [path for path in paths if path.suffix in (".py", *_SUFFIXES)]
+    for path in files[_MOST_FILES:]:
+        found.not_read[_relative(path, root)] = f"after {_MOST_FILES} others"
+    return runs, files[:_MOST_FILES]
 
 
-def _if_readable(read: Any) -> list[TimedConfiguration]:  # noqa: ANN401 - a function without arguments
-    """Of a folder's many files, those that are no configuration are passed by."""
-    try:
-        found: list[TimedConfiguration] = read()
-    except InputError:
-        return []
-    return found
-
-
-def _in_file(path: Path, search: Search, root: Path) -> Iterator[TimedConfiguration]:
+def _in_file(path: Path, search: Search, root: Path) -> Iterator[Configuration]:
     file = read_config_file(path)
     if environment := simulated_environment(file.document):
-        flat = flatten_settings(file.document)
-        settings = {name: _stated(file, name, tuple(name.split(".")), value, root) for name, value in flat.items()}
-        yield TimedConfiguration(_relative(path, root), environment=environment, env=settings, given_dt=search.dt)
-        return
-    if search.env_id is None and is_zoo_file(file.document) and _has_entries(file.document):
+        yield _timed(Configuration(str(path), environment=environment, env=file_settings(file)), search, root)
+    elif search.env_id is None and is_zoo_file(file.document) and _has_entries(file.document):
         algorithm = search.algorithm or path.stem.lower()
         for name, entry in file.document.items():
             if isinstance(entry, Mapping) and entry and name != "default":
-                said = {key: _stated(file, key, (str(name), key), value, root) for key, value in entry.items()}
-                label = f"{_relative(path, root)} {name}"
-                yield TimedConfiguration(label, "stable-baselines3", None, algorithm, said, given_dt=search.dt)
-        return
-    read = read_configuration(path, library=search.library, algorithm=search.algorithm, env_id=search.env_id)
-    yield _timed(read, search, root)
+                said = {key: Setting(key, value, file=file, path=(str(name), key)) for key, value in entry.items()}
+                read = Configuration(str(path), "stable-baselines3", None, algorithm, said)
+                yield replace(_timed(read, search, root), name=f"{_relative(path, root)} {name}")
+    else:
+        read = read_configuration(path, library=search.library, algorithm=search.algorithm, env_id=search.env_id)
+        yield _timed(read, search, root)
 
 
 def _has_entries(document: Mapping[Any, Any]) -> bool:
@@ -133,42 +170,30 @@ def simulated_environment(document: Mapping[Any, Any]) -> str | None:
     return "isaac-gym" if isinstance(env, Mapping) and "numEnvs" in env else None
 
 
-def _stated(file: ConfigFile, name: str, place: Any, value: Any, root: Path) -> Stated:  # noqa: ANN401
-    line = file.line(place)
-    comment = _comments(file).get(line or 0, "")
-    return Stated(name, value, f"{_relative(file.path, root)}{f':{line}' if line else ''}", comment)
+def _timed(read: Configuration, search: Search, root: Path) -> Configuration:
+    """The configuration with places and comments, and the cycle time that the user says."""
+    agent, env = ({name: _placed(each, root) for name, each in side.items()} for side in (read.agent, read.env))
+    return replace(read, name=_relative(Path(read.name), root), agent=agent, env=env, given_dt=search.dt)
 
 
-@lru_cache(maxsize=4)
-def _comments_of(path: Path, text: str) -> dict[int, str]:
-    return ConfigFile(path, "yaml", text, {}).comments()
+def _placed(setting: Setting, root: Path) -> Setting:
+    assert setting.file is not None, "it was read from one"
+    line = setting.line
+    place = f"{_relative(setting.file.path, root)}{f':{line}' if line else ''}"
+    return replace(setting, place=place, comment=setting.file.comments.get(line or 0, ""))
 
 
-def _comments(file: ConfigFile) -> dict[int, str]:
-    return _comments_of(file.path, file.text) if file.kind == "yaml" else {}
-
-
-def _timed(read: Configuration, search: Search, root: Path) -> TimedConfiguration:
-    sides: dict[str, dict[str, Stated]] = {"agent": {}, "environment": {}}
-    for each in read.settings.values():
-        stated = _stated(each.file, each.name, each.path, each.value, root)
-        sides[each.side][each.local_name] = stated
-    label = _relative(read.source, root)
-    return TimedConfiguration(
-        label, read.library, read.environment, read.algorithm, sides["agent"], sides["environment"], given_dt=search.dt
-    )
-
-
-def _in_python(path: Path, search: Search, root: Path) -> list[TimedConfiguration]:
+def _in_python(files: list[Path], search: Search, root: Path, found: Found) -> list[Configuration]:
     reader = SourceReader()
-    return [
-        found
-        for task in python_tasks(path, reader)
-        if (found := _from_source(task, search, root, reader)) and (found.agent or found.env)
-    ]
+    read = [_from_source(task, search, root, reader, found) for task in python_tasks(files, reader)]
+    given = {path.resolve() for path in files}
+    found.not_read |= {_relative(path, root): why for path, why in reader.refused.items() if path in given}
+    return [each for each in read if each and (each.agent or each.env)]
 
 
-def _from_source(task: PythonTask, search: Search, root: Path, reader: SourceReader) -> TimedConfiguration | None:
+def _from_source(
+    task: PythonTask, search: Search, root: Path, reader: SourceReader, found: Found
+) -> Configuration | None:
     env, agent = _stated_leaves(task.env, root), _stated_leaves(task.agent, root)
     document, library = _nested(agent), None
     parts = [part for part in recognise_parts(document) if part.agent]
@@ -177,7 +202,7 @@ def _from_source(task: PythonTask, search: Search, root: Path, reader: SourceRea
     environment = _environment(env)
     if not agent and not environment and (parts := [part for part in recognise_parts(_nested(env)) if part.agent]):
         library, agent, env = parts[0].agent, env, {}  # a script's own settings, such as CleanRL's
-    timed = TimedConfiguration(
+    timed = Configuration(
         task.name or _relative(root, root),
         library,
         environment,
@@ -190,32 +215,28 @@ def _from_source(task: PythonTask, search: Search, root: Path, reader: SourceRea
     )
     if library == "brax" and environment == "mujoco-playground":
         timed = replace(timed, library="mujoco-playground", uses_defaults=True)
-    if task.agent_file is not None:
-        for read in _if_readable(lambda: list(_in_file(task.agent_file, search, root))):
+    if (file := task.agent_file) is not None:
+        for read in found.read(file, search, root):
             timed = replace(timed, library=read.library, algorithm=read.algorithm, agent=read.agent, uses_defaults=True)
     return timed if timed.environment or (timed.library in LIBRARIES) else None
 
 
-def _environment(env: Mapping[str, Stated]) -> str | None:
+def _environment(env: Mapping[str, Setting]) -> str | None:
     document = _nested(env)
     parts = [part for part in recognise_parts(document) if part.environment and not part.path]
     return parts[0].environment if parts else simulated_environment(document)
 
 
-_OTHER_NAMES = {"sim.decimation": "decimation", "control.decimation": "control.decimation"}
-"""Where some environments keep the same setting."""
+def _stated_leaves(tree: Tree, root: Path) -> dict[str, Setting]:
+    return {
+        "decimation" if name == "sim.decimation" else name: Setting(
+            name, leaf.value, f"{_relative(leaf.file, root)}:{leaf.line}", leaf.comment
+        )
+        for name, leaf in plain_settings(tree).items()
+    }
 
 
-def _stated_leaves(tree: Any, root: Path) -> dict[str, Stated]:  # noqa: ANN401 - a tree of Python's source
-    found: dict[str, Stated] = {}
-    leaves: Mapping[str, Leaf] = plain_settings(tree)
-    for name, leaf in leaves.items():
-        stated = Stated(name, leaf.value, f"{_relative(leaf.file, root)}:{leaf.line}", leaf.comment)
-        found[_OTHER_NAMES.get(name, name)] = stated
-    return found
-
-
-def _nested(settings: Mapping[str, Stated]) -> dict[str, Any]:
+def _nested(settings: Mapping[str, Setting]) -> dict[str, Any]:
     document: dict[str, Any] = {}
     for name, each in settings.items():
         *branches, leaf = name.split(".")

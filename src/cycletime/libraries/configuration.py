@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
@@ -18,10 +18,15 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError, unknown_name_error
 from cycletime.libraries.config_files import ConfigFile, is_pickled, read_config_file
 from cycletime.libraries.names import ALIASES, LIBRARIES, RATES
+from cycletime.libraries.off_policy import OffPolicyTable
+from cycletime.libraries.on_policy import Brax, Counted, OnPolicyTable, Puffer, Sized
+from cycletime.libraries.parameters import ParamName
 from cycletime.libraries.plain_yaml import KeyPath, is_saved_ordered_dict, repeated_keys
 from cycletime.libraries.recognise import LOOKED_FOR, is_zoo_file, recognise_algorithm, recognise_parts
 from cycletime.libraries.time_keys import (
+    DEPLOYED_BY,
     ENVIRONMENT_KEYS,
+    PREFIXES,
     canonical_names,
     environment_keys,
     find_key,
@@ -31,14 +36,22 @@ from cycletime.libraries.time_keys import (
 )
 from cycletime.libraries.yaml_edit import effective_entry
 from cycletime.rules import ALGORITHMS
-
-Side: TypeAlias = Literal["agent", "environment"]
+from cycletime.rules.quantities import decay_in_seconds
 
 _ENVIRONMENTS = ("isaac-lab", "mjlab", "mujoco-playground")
+RUN_FILES = (
+    *(("params/env.yaml",), ("params/agent.yaml",), ("env.yaml", "agent.yaml")),
+    *(("config.yml", "args.yml"), ("train_config.json",)),
+)
+"""What libraries write for one run: the files that tell its folder."""
 _FOLDER_FILES = ("params/env.yaml", "params/agent.yaml", "env.yaml", "agent.yaml")
 _SUFFIXES = (".json", ".yaml", ".yml", ".zip")
 _MOST_FILES = 40
+_LONG_NUMBER = re.compile(r"\d+\.\d{7,}")
 _EXPONENT = re.compile(r"[-+]?(\d{1,30}\.?\d{0,30}|\.\d{1,30})[eE][-+]?\d{1,4}")
+
+
+Side: TypeAlias = Literal["agent", "environment"]
 
 
 @dataclass(frozen=True)
@@ -48,16 +61,22 @@ class Setting:
     name: str
     """Dotted, as overrides on the library's command line write it: env.decimation."""
     value: Any
-    file: ConfigFile
-    path: KeyPath
+    place: str = ""
+    """File and line, for people."""
+    comment: str = ""
+    file: ConfigFile | None = None
+    """None where it stands in Python source."""
+    path: KeyPath = ()
     """The keys and positions that lead to it in the file."""
-    side: Side
-    local_name: str
-    """Without what the side's names begin with: decimation."""
 
     @property
     def line(self) -> int | None:
-        return self.file.line(self.path)
+        return self.file.line(self.path) if self.file else None
+
+    @property
+    def text(self) -> str:
+        value = f"{self.value:.6g}" if isinstance(self.value, float) else str(self.value)
+        return f"{self.name} {value}"
 
 
 class SectionRoot(NamedTuple):
@@ -71,18 +90,27 @@ class SectionRoot(NamedTuple):
 
 @dataclass(frozen=True)
 class Configuration:
-    """What a library's files say."""
+    """Settings of an agent and of an environment, of which either may be missing."""
 
-    source: Path
-    files: tuple[ConfigFile, ...]
-    library: str | None
-    """The agent's library; None where there is an environment alone."""
-    environment: str | None
-    """The library of the environment's settings, if there are any: isaac-lab, mjlab or mujoco-playground."""
-    algorithm: str | None
-    """None where the library's files name none that has a rule here."""
-    settings: Mapping[str, Setting]
-    roots: Mapping[Side, SectionRoot]
+    name: str
+    library: str | None = None
+    """The agent's."""
+    environment: str | None = None
+    """The library of the environment's settings: isaac-lab, mjlab, mujoco-playground, legged-gym or isaac-gym;
+    a deployment runs a policy that was trained elsewhere."""
+    algorithm: str | None = None
+    """None where the files name none; it may be one without a rule."""
+    agent: Mapping[str, Setting] = field(default_factory=dict)
+    """By name, without what names of the side begin with: decimation."""
+    env: Mapping[str, Setting] = field(default_factory=dict)
+    uses_defaults: bool = True
+    """Whether what is not said is the library's default; not so where a base class may say it that was not read."""
+    given_dt: Duration | None = None
+    """The cycle time that the user says, where the settings do not."""
+    unseen: tuple[str, ...] = ()
+    """Base classes that were not found."""
+    files: tuple[ConfigFile, ...] = ()
+    roots: Mapping[Side, SectionRoot] = field(default_factory=dict)
     is_zoo_entry: bool = False
     """Whether the settings are the RL Zoo's, which passes all but a few on to Stable-Baselines3."""
     env_id: str | None = None
@@ -92,57 +120,209 @@ class Configuration:
 
     def of(self, side: Side) -> dict[str, Any]:
         """One side's values by their local names."""
-        return {each.local_name: each.value for each in self.settings.values() if each.side == side}
+        return {name: each.value for name, each in (self.agent if side == "agent" else self.env).items()}
 
     @cached_property
-    def n_envs(self) -> int | None:
-        """The number of parallel environments, if it is said."""
-        words = LIBRARIES[self.library].of(self.algorithm) if self.library and self.algorithm else None
-        agent, environment = self.of("agent"), self.of("environment")
-        names = [words.n_envs.name] if words and words.n_envs else []
-        names += ["n_envs", "num_envs", "params.config.num_actors", "config.num_actors"]
-        candidates = [agent.get(name) for name in names] + [environment.get("scene.num_envs")]
-        return next((each for each in candidates if type(each) is int and each > 0), None)
+    def settings(self) -> dict[str, Setting]:
+        """Both sides by their full names."""
+        return {each.name: each for side in (self.env, self.agent) for each in side.values()}
 
     @cached_property
-    def stated_cycle_time(self) -> tuple[Duration, str] | None:
-        """The cycle time that the settings say, and how they say it; two that differ are refused."""
-        environment, agent = self.of("environment"), self.of("agent")
-        if self.environment is None:
-            names = canonical_names(self.library or "", agent, ())
-            return stated_cycle_time(self.library or "", {names[name]: value for name, value in agent.items()})
-        if self.environment == "mujoco-playground" and "action_repeat" in agent:
-            own = environment.get("action_repeat", agent["action_repeat"])
-            if own != agent["action_repeat"]:
-                raise InputError(
-                    f"action_repeat is {own!r} in the environment and {agent['action_repeat']!r} in the trainer: "
-                    "make them one."
-                )
-            environment = {**environment, "action_repeat": agent["action_repeat"]}
-        return stated_cycle_time(self.environment, environment)
+    def cycle_time(self) -> tuple[Duration, str] | None:
+        """The cycle time, and how it is said."""
+        values = self.of("environment")
+        agent = {name: each.value for name, each in self.canonical.items()}
+        if "action_repeat" in agent:
+            values.setdefault("action_repeat", agent["action_repeat"])
+        stated = stated_cycle_time(self.environment, values) if self.environment else None
+        if self.environment == "deployment":
+            stated = next(filter(None, (stated_cycle_time(name, values) for name in DEPLOYED_BY)), None)
+        stated = stated or stated_cycle_time(self.library or "", agent)
+        if stated:
+            return stated[0], _LONG_NUMBER.sub(lambda number: f"{float(number.group()):.6g}", stated[1])
+        return (self.given_dt, "as given") if self.given_dt else None
 
     @property
-    def cycle_time(self) -> Duration | None:
-        stated = self.stated_cycle_time
-        return stated[0] if stated else None
+    def dt_s(self) -> float | None:
+        return float(self.cycle_time[0]) if self.cycle_time else None
+
+    @cached_property
+    def physics_step(self) -> Setting | None:
+        names = {"mjlab": "sim.mujoco.timestep", "mujoco-playground": "sim_dt"}
+        return self.setting(names.get(self.environment or self.library or "", "sim.dt"))
+
+    @property
+    def physics_dt_s(self) -> float | None:
+        return self.positive(self.physics_step)
+
+    @cached_property
+    def table(self) -> OnPolicyTable | OffPolicyTable | None:
+        """The library's names for the agent's values, if its algorithm has a rule."""
+        if self.library is None or self.algorithm not in ALGORITHMS:
+            return None
+        return LIBRARIES[self.library].of(self.algorithm)
+
+    @cached_property
+    def _known(self) -> set[str]:
+        return table_names(self.table, RATES[self.library or ""][self.algorithm or ""]) if self.table else set()
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        return canonical_names(self.library or "", self.agent, self._known)
+
+    @cached_property
+    def canonical(self) -> Mapping[str, Setting]:
+        """The agent's settings by the names that the tables have."""
+        prefixes = [prefix for prefix, _ in PREFIXES.get(self.library or "", ())]
+        found = {self._names[name]: each for name, each in self.agent.items()}
+        for name, each in self.agent.items():  # what tables do not have: training lengths, epochs
+            bare = next((name.removeprefix(prefix) for prefix in prefixes if name.startswith(prefix)), name)
+            found.setdefault(bare, each)
+        return found
 
     @cached_property
     def unknown(self) -> tuple[str, ...]:
         """Names of settings of which nothing is known here."""
-        known: set[str] = set()
-        if self.library and self.algorithm and (words := LIBRARIES[self.library].of(self.algorithm)):
-            known = table_names(words, RATES[self.library][self.algorithm])
-        canonical = canonical_names(self.library or "", self.of("agent"), known)
-        by_library = {each: means_time(self.library or "", name) for each, name in canonical.items()}
-        settings = self.of("environment") or self.of("agent")
         kind = self.environment or (self.library if self.library in ENVIRONMENT_KEYS else None)
+        settings = self.of("environment") or self.of("agent")
         keys = environment_keys(kind, settings, trainer=True) if kind else ()
-        return tuple(
-            each.name
-            for each in self.settings.values()
-            if not (each.side == "agent" and (canonical[each.local_name] in known or by_library[each.local_name]))
-            and not find_key(keys, each.local_name)
-        )
+        known = {
+            name for name, each in self._names.items() if each in self._known or means_time(self.library or "", each)
+        }
+        left = [*self.env.items(), *((name, each) for name, each in self.agent.items() if name not in known)]
+        return tuple(each.name for name, each in left if not find_key(keys, name))
+
+    def setting(self, *names: str) -> Setting | None:
+        """The first of these that the agent's or the environment's settings have with a number."""
+        for side in (self.canonical, self.env):
+            for name in names:
+                if name in side and self.positive(side[name]) is not None:
+                    return side[name]
+        return None
+
+    def _parameter(self, word: ParamName | None) -> Setting | None:
+        if word is None:
+            return None
+        if found := self.setting(word.name):
+            return found
+        usual = self.uses_defaults and word.default is not None
+        return Setting(word.name, word.default, comment="default") if usual else None
+
+    @staticmethod
+    def positive(stated: Setting | None) -> float | None:
+        """The value, if it is a number above 0 and no sentinel such as 1e30."""
+        value = stated.value if stated else None
+        is_number = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e15
+        return float(value) if is_number else None  # type: ignore[arg-type]
+
+    @cached_property
+    def discount(self) -> Setting | None:
+        return self._fraction(self._parameter(self.table.discount) if self.table else None)
+
+    @cached_property
+    def trace_decay(self) -> Setting | None:
+        return self._fraction(self._parameter(getattr(self.table, "trace_decay", None)))
+
+    @staticmethod
+    def _fraction(stated: Setting | None) -> Setting | None:
+        return stated if stated and 0 < stated.value <= 1 else None
+
+    @cached_property
+    def n_envs(self) -> Setting | None:
+        word = getattr(self.table, "n_envs", None)
+        names = ([word.name] if word else []) + [
+            *("scene.num_envs", "env.num_envs", "num_envs", "n_envs", "num_actors", "env.numEnvs"),
+        ]
+        found = self.setting(*names)
+        if found and self.environment == "mjlab" and found.value == 1:  # its default, which the command line replaces
+            return None
+        return found if found and isinstance(found.value, int) else None
+
+    @cached_property
+    def rollout(self) -> Setting | None:
+        """Steps of each environment from one update to the next."""
+        words = self.table
+        if not isinstance(words, Sized):
+            names = {Counted: "rollout", Brax: "unroll", Puffer: "horizon"}
+            return self._count(next((name for kind, name in names.items() if isinstance(words, kind)), ""))
+        size = self._count("size")
+        if size is None or words.size_is_per_env:
+            return size
+        return Setting(size.name, size.value // self.n_envs.value, size.place) if self.n_envs else None
+
+    def _count(self, field_name: str) -> Setting | None:
+        """What the table has as this field, if it is a whole number."""
+        stated = self._parameter(getattr(self.table, field_name, None))
+        is_whole = stated is not None and float(stated.value).is_integer()
+        return replace(stated, value=int(stated.value)) if stated and is_whole else None
+
+    @cached_property
+    def batch(self) -> int | None:
+        """Samples from one update to the next."""
+        words = self.table
+        if isinstance(words, Brax):
+            sizes = [self._parameter(words.trajectories), self._parameter(words.count), self.rollout]
+            return int(sizes[0].value * sizes[1].value * sizes[2].value) if all(sizes) else None  # type: ignore[union-attr]
+        return self.rollout.value * self.n_envs.value if self.rollout and self.n_envs else None
+
+    @cached_property
+    def minibatch_count(self) -> Setting | None:
+        return self._count("count")
+
+    @cached_property
+    def minibatch_size(self) -> Setting | None:
+        return self._count("minibatch") if isinstance(self.table, Sized | Puffer) else None
+
+    @cached_property
+    def epochs(self) -> Setting | None:
+        names = ("num_learning_epochs", "algorithm.num_learning_epochs", "learning_epochs", "mini_epochs", "n_epochs")
+        return self.setting(*names, "update_epochs", "num_updates_per_batch", "agent.learning_epochs")
+
+    @cached_property
+    def episode(self) -> tuple[Setting, float] | None:
+        """The longest episode, in seconds."""
+        names = ("episode_length_s", "env.episode_length_s", "scene.max_episode_length_s", "env.learn.episodeLength_s")
+        if found := self.setting(*names):
+            return found, float(found.value)
+        found = self.setting("episode_length", "env.episodeLength", "env.episode_length")
+        return (found, found.value * self.dt_s) if found and self.dt_s else None
+
+    @cached_property
+    def training_steps(self) -> tuple[Setting, float] | None:
+        """Steps of each environment in the whole training."""
+        if (found := self.setting("max_iterations", "max_epochs")) and self.rollout:
+            return found, found.value * self.rollout.value
+        if found := self.setting("trainer.timesteps", "timesteps"):
+            return found, float(found.value)
+        names = ("num_timesteps", "total_timesteps", "n_timesteps")
+        n_envs = self.n_envs.value if self.n_envs else 1
+        return (found, found.value / n_envs) if (found := self.setting(*names)) else None
+
+    @property
+    def discount_steps(self) -> float | None:
+        return decay_in_seconds(self.discount.value, 1.0) if self.discount else None
+
+    @property
+    def discount_s(self) -> float | None:
+        return decay_in_seconds(self.discount.value, self.dt_s) if self.discount and self.dt_s else None
+
+    @cached_property
+    def trace_steps(self) -> float | None:
+        """Steps after which gamma lambda, the weight of what an advantage takes from later steps, is 1/e."""
+        if self.discount is None or self.trace_decay is None:
+            return None
+        return decay_in_seconds(self.discount.value * self.trace_decay.value, 1.0)
+
+    def curricula(self) -> Iterator[Setting]:
+        """Settings that count steps until a curriculum changes something."""
+        for name, each in self.env.items():
+            last = name.rpartition(".")[2]
+            if name.startswith("curriculum.") and last in ("num_steps", "step") and self.positive(each) is not None:
+                yield each
+
+
+class UnrecognisedError(InputError):
+    """A file that was read, and is of no library that is known here."""
 
 
 def read_configuration(
@@ -175,17 +355,17 @@ def read_configuration(
         _refuse_unrecognised(path, files)
     agent = _only(path, "agents", [section for section in sections if section.agent])
     environment = _only(path, "environments", [section for section in sections if section.environment])
-    settings = {each.name: each for section in sections for each in section.settings()}
     found = agent.agent if agent else None
     if found == "brax" and environment and environment.environment == "mujoco-playground":
         found = "mujoco-playground"
     return Configuration(
-        source=path,
+        str(path),
+        found,
+        environment.environment if environment else None,
+        algorithm or (agent.algorithm() if agent else None),
+        agent.settings() if agent else {},
+        environment.settings() if environment else {},
         files=tuple(files),
-        library=found,
-        environment=environment.environment if environment else None,
-        algorithm=algorithm or (agent.algorithm() if agent else None),
-        settings=settings,
         roots={section.side: SectionRoot(section.file, section.path, section.prefix) for section in sections},
         is_zoo_entry=agent is not None and agent.is_zoo_entry,
         env_id=env_id,
@@ -221,11 +401,9 @@ def _files_in(folder: Path) -> list[Path]:
         nested = [each for each in inner if any(one.suffix in _SUFFIXES for one in each.iterdir())]
         if len(nested) == 1:
             return _files_in(nested[0])
-    names = {each.name for each in inside}
-    if {"config.yml", "args.yml"} <= names:
-        return [folder / "config.yml", folder / "args.yml"]
-    if "train_config.json" in names:
-        return [folder / "train_config.json"]
+    for names in RUN_FILES:
+        if all(folder / name in inside for name in names):
+            return [folder / name for name in names]
     if len(inside) > _MOST_FILES:
         raise InputError(f"{folder} has {len(inside)} files that could be a configuration: give one of them.")
     return _recognised_files(inside) or inside[:1] or _refuse_empty(folder)
@@ -254,7 +432,7 @@ def _refuse_empty(folder: Path) -> NoReturn:
 def _refuse_unrecognised(path: Path, files: list[ConfigFile]) -> NoReturn:
     looked_for = "; ".join(f"{library}: {names}" for library, names in LOOKED_FOR.items())
     has = ", ".join(str(name) for file in files for name in list(file.document)[:6])
-    raise InputError(
+    raise UnrecognisedError(
         f"{path} is of no library that was recognised (it has {has or 'nothing'}): give --library NAME. "
         f"Looked for: {looked_for}."
     )
@@ -286,19 +464,26 @@ class _Section:
     def described(self) -> str:
         return ".".join([str(self.file.path.name), *map(str, self.path)])
 
-    def settings(self) -> Iterator[Setting]:
+    def settings(self) -> dict[str, Setting]:
         if not self.is_zoo_entry and self.file.kind == "yaml":
             for span in self.file.nearest_span(self.path).walk():
                 if twice := repeated_keys(span):
                     raise InputError(f"{self.file.path}: {twice[0]!r} is there twice; keep one of them.")
-        for local_name, path, value in _flatten(self.values, self.path):
+        found = {}
+        for name, path, value in _flatten(self.values, self.path):
             if isinstance(value, str) and not self.is_zoo_entry and _EXPONENT.fullmatch(value):
                 value = float(value)  # YAML reads 1e-4 as text, and the libraries as a number
             if not is_pickled(value):
-                yield Setting(self.prefix + local_name, value, self.file, path, self.side, local_name)
+                found[name] = Setting(self.prefix + name, value, file=self.file, path=path)
+        return found
 
     def unread(self) -> list[str]:
         return [self.prefix + name for name, _, value in _flatten(self.values, ()) if is_pickled(value)]
+
+
+def file_settings(file: ConfigFile) -> dict[str, Setting]:
+    """All values of a file by dotted names."""
+    return _Section(file, (), "", file.document, None, None).settings()
 
 
 def _flatten(values: Any, path: KeyPath, prefix: str = "") -> Iterator[tuple[str, KeyPath, Any]]:  # noqa: ANN401

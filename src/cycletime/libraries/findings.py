@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterator
 from math import exp
 from typing import Literal, NamedTuple
 
+from cycletime.libraries.configuration import Configuration, Setting
 from cycletime.libraries.on_policy import Brax, Counted, Sized
-from cycletime.libraries.timing import Stated, TimedConfiguration
 from cycletime.rules.quantities import decay_in_seconds, format_seconds
 
 Rank = Literal["contradiction", "warning", "note"]
@@ -30,7 +30,7 @@ class Finding(NamedTuple):
     place: str = ""
 
 
-def find_inconsistencies(configuration: TimedConfiguration, trained: Collection[float] = ()) -> list[Finding]:
+def find_inconsistencies(configuration: Configuration, trained: Collection[float] = ()) -> list[Finding]:
     """All findings, the most important first.
 
     Args:
@@ -42,19 +42,18 @@ def find_inconsistencies(configuration: TimedConfiguration, trained: Collection[
     return sorted(found, key=lambda each: RANKS.index(each.rank))
 
 
-def _deployment(c: TimedConfiguration, trained: Collection[float]) -> Iterator[Finding]:
+def _deployment(c: Configuration, trained: Collection[float]) -> Iterator[Finding]:
     if c.environment != "deployment" or c.cycle_time is None or not trained:
         return
     dt_s, stated = float(c.cycle_time[0]), c.cycle_time[1]
     if not any(_is_same(dt_s, each) for each in trained):
         others = " or ".join(f"{1000 * each:.4g} ms" for each in sorted(set(trained))[:4])
-        yield Finding(
-            "warning",
-            "deployed-at-another-rate",
+        place = next((each.place for name, each in c.env.items() if stated.startswith(f"{name} ")), "")
+        says = (
             f"{stated} runs a policy every {1000 * dt_s:.4g} ms, and what is trained here has {others}: run it at the "
-            "cycle time that it was trained at.",
-            next((each.place for name, each in c.env.items() if stated.startswith(f"{name} ")), ""),
+            "cycle time that it was trained at."
         )
+        yield Finding("warning", "deployed-at-another-rate", says, place)
 
 
 _RATE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(k?)Hz\b", re.IGNORECASE)
@@ -65,7 +64,7 @@ _SETS_RATE_TOO = ("env.controlFrequencyInv", "action_repeat", "env.fps", "contro
 _SPANS = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(ms|s|sec|secs|seconds?)\b(?!\s*/)")
 
 
-def _rate_in_words(c: TimedConfiguration) -> Iterator[Finding]:
+def _rate_in_words(c: Configuration) -> Iterator[Finding]:
     if c.dt_s is None or c.cycle_time is None:
         return
     control = 1 / c.dt_s
@@ -77,22 +76,19 @@ def _rate_in_words(c: TimedConfiguration) -> Iterator[Finding]:
             step_s = c.positive(stated)
             own = [1 / step_s] if step_s and step_s < 1 else []
             if stated and said and not any(_is_same(one, rate) for one in said for rate in (*rates, *own)):
-                yield Finding(
-                    "contradiction",
-                    "rate-in-words",
+                says = (
                     f"{stated.text} has the comment '{_short(stated.comment)}', and {c.cycle_time[1]} is "
-                    f"{control:.4g} Hz ({c.dt_s * 1000:.4g} ms): correct the comment or the value.",
-                    stated.place,
+                    f"{control:.4g} Hz ({c.dt_s * 1000:.4g} ms): correct the comment or the value."
                 )
+                yield Finding("contradiction", "rate-in-words", says, stated.place)
     for said_name in filter(None, [c.name, *(str(c.canonical[key].value) for key in _NAMES if key in c.canonical)]):
         for match in _RATE_IN_NAME.finditer(said_name):
             if not any(_is_same(float(match.group(1)), rate) for rate in rates):
-                yield Finding(
-                    "contradiction",
-                    "rate-in-words",
+                says = (
                     f"The name '{said_name}' says {match.group(1)} Hz, and {c.cycle_time[1]} is {control:.4g} Hz: "
-                    "rename it, or change the cycle time.",
+                    "rename it, or change the cycle time."
                 )
+                yield Finding("contradiction", "rate-in-words", says)
 
 
 _NAMES = ("experiment_name", "run_name", "runner.experiment_name")
@@ -115,7 +111,7 @@ _STATES_DT = re.compile(r"(^|\.)(control_dt|policy_dt|step_dt|agent_dt)$")
 _STATES_RATE = re.compile(r"(^|\.)(control|policy)_(freq|frequency|rate)(_hz)?$")
 
 
-def _second_cycle_time(c: TimedConfiguration) -> Iterator[Finding]:
+def _second_cycle_time(c: Configuration) -> Iterator[Finding]:
     if c.dt_s is None or c.cycle_time is None:
         return
     names = {name.rpartition(".")[2] for name in (*c.env, *c.canonical)}
@@ -125,27 +121,23 @@ def _second_cycle_time(c: TimedConfiguration) -> Iterator[Finding]:
             continue
         said = number if _STATES_DT.search(name) else 1 / number if _STATES_RATE.search(name) else None
         if said is not None and not _is_same(said, c.dt_s) and each.name not in c.cycle_time[1]:
-            yield Finding(
-                "contradiction",
-                "two-cycle-times",
+            says = (
                 f"{each.text} is a cycle time of {said * 1000:.4g} ms, and {c.cycle_time[1]} one of "
-                f"{c.dt_s * 1000:.4g} ms: make them one.",
-                each.place,
+                f"{c.dt_s * 1000:.4g} ms: make them one."
             )
+            yield Finding("contradiction", "two-cycle-times", says, each.place)
     steps = c.env.get("ctrl_dt")
     if steps and c.environment == "mujoco-playground" and c.physics_dt_s and (control := c.positive(steps)):
         ratio = control / c.physics_dt_s
         if abs(ratio - round(ratio)) > 1e-6 * ratio:
-            yield Finding(
-                "contradiction",
-                "no-multiple",
+            says = (
                 f"{steps.text} is {ratio:.4g} times sim_dt {c.physics_dt_s:.6g}, and whole physics steps are made, so "
-                f"that a cycle lasts {round(ratio) * c.physics_dt_s:.4g} s: take a multiple.",
-                steps.place,
+                f"that a cycle lasts {round(ratio) * c.physics_dt_s:.4g} s: take a multiple."
             )
+            yield Finding("contradiction", "no-multiple", says, steps.place)
 
 
-def _seconds_in_words(c: TimedConfiguration) -> Iterator[Finding]:
+def _seconds_in_words(c: Configuration) -> Iterator[Finding]:
     """A count of steps whose comment says other seconds."""
     counted = [c.rollout, c.setting("episode_length", "env.episodeLength"), *c.curricula()]
     for each in counted:
@@ -154,90 +146,79 @@ def _seconds_in_words(c: TimedConfiguration) -> Iterator[Finding]:
         said = [float(number) / (1000 if unit == "ms" else 1) for number, unit in _SPANS.findall(each.comment)]
         means = each.value * c.dt_s
         if said and means > 0 and not any(abs(one - means) <= 0.1 * max(one, means) for one in said):
-            yield Finding(
-                "contradiction",
-                "seconds-in-words",
+            says = (
                 f"{each.text} has the comment '{_short(each.comment)}', and lasts {format_seconds(means)} at "
-                f"{c.dt_s * 1000:.4g} ms: correct one of them.",
-                each.place,
+                f"{c.dt_s * 1000:.4g} ms: correct one of them."
             )
+            yield Finding("contradiction", "seconds-in-words", says, each.place)
 
 
-def _discount(c: TimedConfiguration) -> Iterator[Finding]:
+def _discount(c: Configuration) -> Iterator[Finding]:
     if c.discount is None:
         return
     steps = decay_in_seconds(c.discount.value, 1.0)
     if steps < _FEW_STEPS:
         span = f" ({format_seconds(steps * c.dt_s)})" if c.dt_s else ""
-        yield Finding(
-            "warning",
-            "short-horizon",
+        says = (
             f"{c.discount.text} looks {steps:.2g} steps ahead{span}: nothing later than that is learned; "
-            f"{_FEW_STEPS} steps need {exp(-1 / _FEW_STEPS):.3g}.",
-            c.discount.place,
+            f"{_FEW_STEPS} steps need {exp(-1 / _FEW_STEPS):.3g}."
         )
+        yield Finding("warning", "short-horizon", says, c.discount.place)
     if c.episode and c.discount_s is not None and c.discount_s > 1.05 * c.episode[1]:
         episode_s = c.episode[1]
         fits = exp(-(c.dt_s or 0) / episode_s)
-        yield Finding(
-            "warning" if c.discount_s > 3 * episode_s else "note",
-            "horizon-beyond-episode",
+        rank: Rank = "warning" if c.discount_s > 3 * episode_s else "note"
+        says = (
             f"{c.discount.text} looks {format_seconds(c.discount_s)} ahead, and {c.episode[0].text} ends an episode "
             f"after {format_seconds(episode_s)}: within one little is discounted; {fits:.4g} would look as far as "
-            "an episode lasts.",
-            c.discount.place,
+            "an episode lasts."
         )
+        yield Finding(rank, "horizon-beyond-episode", says, c.discount.place)
 
 
-def _rollout(c: TimedConfiguration) -> Iterator[Finding]:
+def _rollout(c: Configuration) -> Iterator[Finding]:
     if c.rollout is None:
         return
     steps = c.rollout.value
     lasts = f" ({format_seconds(steps * c.dt_s)})" if c.dt_s else ""
     if steps < _FEW_STEPS:
-        yield Finding(
-            "warning",
-            "short-rollout",
+        says = (
             f"{c.rollout.text}{lasts} is an update every {'step' if steps == 1 else f'{steps} steps'}: advantages are "
-            f"almost the value's guess; {_FEW_STEPS} steps or more would measure rewards.",
-            c.rollout.place,
+            f"almost the value's guess; {_FEW_STEPS} steps or more would measure rewards."
         )
+        yield Finding("warning", "short-rollout", says, c.rollout.place)
     elif c.trace_steps is not None and steps < 0.8 * c.trace_steps and c.trace_decay and c.trace_decay.value < 1:
         trace = f"{c.trace_steps:.3g} steps"
         trace += f", {format_seconds(c.trace_steps * c.dt_s)}" if c.dt_s else ""
-        yield Finding(
-            "warning" if steps < 0.5 * c.trace_steps else "note",
-            "rollout-cuts-trace",
+        rank: Rank = "warning" if steps < 0.5 * c.trace_steps else "note"
+        says = (
             f"{c.rollout.text}{lasts} is shorter than the trace of gamma lambda ({trace}): advantages are cut at its "
-            f"end; {round(c.trace_steps)} steps would hold it.",
-            c.rollout.place,
+            f"end; {round(c.trace_steps)} steps would hold it."
         )
+        yield Finding(rank, "rollout-cuts-trace", says, c.rollout.place)
 
 
-def _minibatches(c: TimedConfiguration) -> Iterator[Finding]:
+def _minibatches(c: Configuration) -> Iterator[Finding]:
     words, batch = c.table, c.batch
     if isinstance(words, Brax) and c.n_envs and c.minibatch_count and batch and c.rollout:
         rollouts = batch // c.rollout.value
         if rollouts % c.n_envs.value:
-            yield Finding(
-                "contradiction",
-                "minibatches",
+            says = (
                 f"batch_size x num_minibatches is {rollouts}, no multiple of {c.n_envs.text}: brax stops at the start; "
-                "make it one.",
-                c.minibatch_count.place,
+                "make it one."
             )
+            yield Finding("contradiction", "minibatches", says, c.minibatch_count.place)
         return
     if batch is None:
         return
     if isinstance(words, Counted) and c.minibatch_count and (left := batch % c.minibatch_count.value):
-        yield Finding(
-            "contradiction" if words.only_whole_minibatches else "note",
-            "minibatches",
+        rank: Rank = "contradiction" if words.only_whole_minibatches else "note"
+        says = (
             f"{c.minibatch_count.text} does not divide the batch of {batch} samples: {left} "
             f"{'is' if left == 1 else 'are'} left over"
-            f"{'' if words.only_whole_minibatches else ' and dropped or make a short one'}; choose a divisor.",
-            c.minibatch_count.place,
+            f"{'' if words.only_whole_minibatches else ' and dropped or make a short one'}; choose a divisor."
         )
+        yield Finding(rank, "minibatches", says, c.minibatch_count.place)
     if isinstance(words, Sized) and c.minibatch_size:
         size = c.minibatch_size.value
         # rl_games counts the agents of each environment as well; those of Isaac Lab and Isaac Gym have one.
@@ -246,58 +227,47 @@ def _minibatches(c: TimedConfiguration) -> Iterator[Finding]:
             fails = words.only_whole_minibatches
             left = f"{batch % size} samples are left over for a short mini-batch"
             left = left if size <= batch else "it is larger, and all of the batch is one mini-batch"
-            yield Finding(
-                "contradiction" if fails else "warning" if batch < 4 * size else "note",
-                "minibatches",
+            rank = "contradiction" if fails else "warning" if batch < 4 * size else "note"
+            says = (
                 f"{c.minibatch_size.text} does not divide the batch of {batch} samples: {left}"
-                f"{', which the library refuses' if fails else ''}; choose a divisor.",
-                c.minibatch_size.place,
+                f"{', which the library refuses' if fails else ''}; choose a divisor."
             )
+            yield Finding(rank, "minibatches", says, c.minibatch_size.place)
 
 
-def _training_length(c: TimedConfiguration) -> Iterator[Finding]:
+def _training_length(c: Configuration) -> Iterator[Finding]:
     if c.training_steps is None:
         return
     stated, steps = c.training_steps
     if c.episode and c.dt_s and steps * c.dt_s < c.episode[1]:
-        yield Finding(
-            "warning",
-            "training-shorter-than-episode",
+        says = (
             f"{stated.text} trains each environment for {format_seconds(steps * c.dt_s)}, less than an episode of "
-            f"{format_seconds(c.episode[1])}: none reaches its time limit; train for several.",
-            stated.place,
+            f"{format_seconds(c.episode[1])}: none reaches its time limit; train for several."
         )
+        yield Finding("warning", "training-shorter-than-episode", says, stated.place)
     starts = c.setting("learning_starts")
     if starts and "n_timesteps" in c.canonical and starts.value >= c.canonical["n_timesteps"].value:
-        yield Finding(
-            "contradiction",
-            "no-learning",
-            f"{starts.text} is as long as the training of {c.canonical['n_timesteps'].text}: nothing is learned.",
-            starts.place,
-        )
+        says = f"{starts.text} is as long as the training of {c.canonical['n_timesteps'].text}: nothing is learned."
+        yield Finding("contradiction", "no-learning", says, starts.place)
     for each in c.curricula():
         if each.value > steps:
-            yield Finding(
-                "warning",
-                "curriculum-after-training",
+            says = (
                 f"{each.text} counts steps of an environment, of which the training has {steps:.6g} ({stated.text}): "
-                "it never takes effect; end it before the training does.",
-                each.place,
+                "it never takes effect; end it before the training does."
             )
+            yield Finding("warning", "curriculum-after-training", says, each.place)
 
 
-def _curricula(c: TimedConfiguration) -> Iterator[Finding]:
+def _curricula(c: Configuration) -> Iterator[Finding]:
     several = list(c.curricula())
     if several and c.dt_s:
         first = several[0]
         more = f", and {len(several) - 1} more like it" if len(several) > 1 else ""
-        yield Finding(
-            "note",
-            "curriculum-in-steps",
+        says = (
             f"{first.text} is {format_seconds(first.value * c.dt_s)}{more}: it counts steps, so that at another cycle "
-            "time it comes earlier or later; multiply it by the old cycle time over the new.",
-            first.place,
+            "time it comes earlier or later; multiply it by the old cycle time over the new."
         )
+        yield Finding("note", "curriculum-in-steps", says, first.place)
 
 
 _ENDING = re.compile(r"(^|\.)(is_terminated|is_terminated_term|termination)$")
@@ -307,7 +277,7 @@ _DIFFERENCE = re.compile(
 )
 
 
-def _rewards(c: TimedConfiguration) -> Iterator[Finding]:
+def _rewards(c: Configuration) -> Iterator[Finding]:
     """Rewards under a manager that multiplies all of them by the cycle time, as if each were a rate."""
     if c.dt_s is None:
         return
@@ -316,32 +286,28 @@ def _rewards(c: TimedConfiguration) -> Iterator[Finding]:
     events = [weight for kind, weight in terms if is_event.search(kind)]
     differences = [weight for kind, weight in terms if _DIFFERENCE.search(kind)]
     for weight in events:
-        yield Finding(
-            "note",
-            "event-times-dt",
+        says = (
             f"{weight.text} is paid per event and multiplied by the cycle time: {weight.value * c.dt_s:.4g} each at "
-            f"{c.dt_s * 1000:.4g} ms; at another cycle time divide the weight by the ratio to pay the same.",
-            weight.place,
+            f"{c.dt_s * 1000:.4g} ms; at another cycle time divide the weight by the ratio to pay the same."
         )
+        yield Finding("note", "event-times-dt", says, weight.place)
     for weight in differences:
-        yield Finding(
-            "note",
-            "squared-difference",
+        says = (
             f"{weight.text} weighs a difference between steps that is not divided by {c.dt_s * 1000:.4g} ms: at half "
             "the cycle time the same motion costs less per second (a quarter, if squared), noise as much as before; "
-            "choose the weight anew there.",
-            weight.place,
+            "choose the weight anew there."
         )
+        yield Finding("note", "squared-difference", says, weight.place)
 
 
 _SCALES = {"legged-gym": "rewards.scales.", "mujoco-playground": "reward_config.scales."}
 """By environment, where weights stand that are multiplied by the cycle time."""
 
 
-def _reward_terms(c: TimedConfiguration) -> Iterator[tuple[str, Stated]]:
+def _reward_terms(c: Configuration) -> Iterator[tuple[str, Setting]]:
     """The kind of each term, by its function or name, and its weight."""
     for name, each in c.env.items():
-        if c.positive(Stated("", abs(each.value))) is None if isinstance(each.value, int | float) else True:
+        if c.positive(Setting("", abs(each.value))) is None if isinstance(each.value, int | float) else True:
             continue
         if c.environment in ("isaac-lab", "mjlab") and name.startswith("rewards.") and name.endswith(".weight"):
             function = c.env.get(name.removesuffix("weight") + "func")
@@ -351,7 +317,7 @@ def _reward_terms(c: TimedConfiguration) -> Iterator[tuple[str, Stated]]:
             yield name.rpartition(".")[2], each
 
 
-def _events_after_episode(c: TimedConfiguration) -> Iterator[Finding]:
+def _events_after_episode(c: Configuration) -> Iterator[Finding]:
     """Isaac Lab and mjlab start an interval's clock anew at each reset."""
     if c.episode is None or c.environment not in ("isaac-lab", "mjlab"):
         return
@@ -364,58 +330,50 @@ def _events_after_episode(c: TimedConfiguration) -> Iterator[Finding]:
         if on_global_time and on_global_time.value:
             continue
         if span and isinstance(span[0], int | float) and span[0] >= c.episode[1]:
-            yield Finding(
-                "warning",
-                "event-after-episode",
+            says = (
                 f"{each.text} comes {format_seconds(span[0])} after a reset at the earliest, and {c.episode[0].text} "
-                "resets before: it never happens; shorten the interval.",
-                each.place,
+                "resets before: it never happens; shorten the interval."
             )
+            yield Finding("warning", "event-after-episode", says, each.place)
 
 
-def _sensors(c: TimedConfiguration) -> Iterator[Finding]:
+def _sensors(c: Configuration) -> Iterator[Finding]:
     for name, each in c.env.items():
         period = c.positive(each)
         if name.endswith(".update_period") and period and c.dt_s and period > 1.01 * c.dt_s:
             ratio = period / c.dt_s
-            yield Finding(
-                "note",
-                "slow-sensor",
+            says = (
                 f"{each.text} renews the sensor every {format_seconds(period)}, {ratio:.3g} cycles of "
-                f"{c.dt_s * 1000:.4g} ms: it gives the same values between; {c.dt_s:.4g} would renew it every cycle.",
-                each.place,
+                f"{c.dt_s * 1000:.4g} ms: it gives the same values between; {c.dt_s:.4g} would renew it every cycle."
             )
+            yield Finding("note", "slow-sensor", says, each.place)
 
 
 _NORMALISED = re.compile(r"norm\w*\.(?:\w+\.)?(gamma|discount)$|norm\w*_gamma$", re.IGNORECASE)
 
 
-def _normalisation(c: TimedConfiguration) -> Iterator[Finding]:
+def _normalisation(c: Configuration) -> Iterator[Finding]:
     for name, each in c.agent.items():
         number = c.positive(each)
         if _NORMALISED.search(name) and c.discount and number and abs(number - c.discount.value) > 1e-9:
-            yield Finding(
-                "warning",
-                "normalisation-gamma",
+            says = (
                 f"{each.text} normalises rewards with another discount than {c.discount.text}: returns get another "
-                "scale than the agent's; use one value.",
-                each.place,
+                "scale than the agent's; use one value."
             )
+            yield Finding("warning", "normalisation-gamma", says, each.place)
     memory = c.canonical.get("memory.memory_size")
     rollouts = c.canonical.get("rollouts")
     if c.library != "skrl" or c.algorithm != "ppo" or memory is None or rollouts is None:
         return
     if isinstance(memory.value, int) and memory.value > 0 and memory.value != rollouts.value:
-        yield Finding(
-            "contradiction",
-            "memory-size",
+        says = (
             f"{memory.text} is not {rollouts.text}: skrl learns from the whole memory, old or empty rows included; set "
-            "it to -1.",
-            memory.place,
+            "it to -1."
         )
+        yield Finding("contradiction", "memory-size", says, memory.place)
 
 
-_CHECKS: tuple[Callable[[TimedConfiguration], Iterator[Finding]], ...] = (
+_CHECKS: tuple[Callable[[Configuration], Iterator[Finding]], ...] = (
     _rate_in_words,
     _second_cycle_time,
     _seconds_in_words,

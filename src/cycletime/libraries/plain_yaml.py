@@ -19,8 +19,8 @@ from cycletime.errors import InputError
 
 MOST_BYTES = 1024 * 1024
 _MOST_VALUES = 20_000
-_MOST_LEVELS = 50
-_MOST_DIGITS = 60
+MOST_LEVELS = 50
+MOST_DIGITS = 60
 _NUMBER = re.compile(
     r"[-+]?(0x[0-9a-fA-F_]+|0b[01_]+|[0-9][0-9_]*(:[0-9]{1,2})*(\.[0-9_]*)?([eE][-+]?[0-9]+)?|\.[0-9_]+([eE][-+]?[0-9]+)?)"
 )
@@ -33,11 +33,11 @@ def check_yaml_size(text: str) -> None:
     tally = _ValueCounter()
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         where = f"Line {event.start_mark.line + 1}" if event.start_mark else "The file"
-        if isinstance(event, yaml.ScalarEvent) and len(event.value) > _MOST_DIGITS and _NUMBER.fullmatch(event.value):
-            raise InputError(f"{where} has a number of {len(event.value)} digits: at most {_MOST_DIGITS} are read.")
+        if isinstance(event, yaml.ScalarEvent) and len(event.value) > MOST_DIGITS and _NUMBER.fullmatch(event.value):
+            raise InputError(f"{where} has a number of {len(event.value)} digits: at most {MOST_DIGITS} are read.")
         tally.add(event)
-        if len(tally.around) > _MOST_LEVELS:
-            raise InputError(f"{where} is nested {len(tally.around)} levels deep: at most {_MOST_LEVELS} are read.")
+        if len(tally.around) > MOST_LEVELS:
+            raise InputError(f"{where} is nested {len(tally.around)} levels deep: at most {MOST_LEVELS} are read.")
         if tally.values > _MOST_VALUES:
             raise InputError(
                 f"{where} and what is before it are more than {_MOST_VALUES} values: at most so many are read."
@@ -85,48 +85,34 @@ class _PlainLoader(yaml.SafeLoader):
     """A safe loader that reads the tags of saved configurations as plain data."""
 
 
-def _construct_mapping(loader: yaml.SafeLoader, node: yaml.Node, suffix: str = "") -> object:
+def _construct_mapping(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> object:
     return loader.construct_mapping(node, deep=True) if isinstance(node, yaml.MappingNode) else suffix
-
-
-def _construct_ordered_dict(loader: yaml.SafeLoader, node: yaml.Node) -> dict[Any, Any]:
-    arguments = loader.construct_sequence(node, deep=True) if isinstance(node, yaml.SequenceNode) else []
-    try:
-        return dict(*arguments)
-    except (TypeError, ValueError):
-        raise InputError("The saved configuration is not a list of names and values.") from None
 
 
 def _construct_list(loader: yaml.SafeLoader, node: yaml.Node) -> list[Any]:
     return loader.construct_sequence(node, deep=True) if isinstance(node, yaml.SequenceNode) else []
 
 
-def _construct_name(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> str:
-    return suffix
-
-
-def _construct_object(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> object:
-    return _construct_mapping(loader, node, suffix)
+def _construct_ordered_dict(loader: yaml.SafeLoader, node: yaml.Node) -> dict[Any, Any]:
+    try:
+        return dict(*_construct_list(loader, node))
+    except (TypeError, ValueError):
+        raise InputError("The saved configuration is not a list of names and values.") from None
 
 
 def _construct_call(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> str:
     if not suffix.startswith(_PLAIN_CALLS):
-        raise yaml.constructor.ConstructorError(
-            None,
-            None,
-            f"could not determine a constructor for the tag '{_PYTHON}object/apply:{suffix}'",
-            node.start_mark,
-        )
-    arguments = loader.construct_sequence(node, deep=True) if isinstance(node, yaml.SequenceNode) else []
-    return f"{suffix}({', '.join(map(repr, arguments))})"
+        problem = f"could not determine a constructor for the tag '{_PYTHON}object/apply:{suffix}'"
+        raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+    return f"{suffix}({', '.join(map(repr, _construct_list(loader, node)))})"
 
 
 for _tag in ("tuple", "list"):
     _PlainLoader.add_constructor(f"{_PYTHON}{_tag}", _construct_list)
-_PlainLoader.add_constructor(f"{_PYTHON}dict", _construct_mapping)
+_PlainLoader.add_multi_constructor(f"{_PYTHON}dict", _construct_mapping)
 _PlainLoader.add_constructor(_ORDERED_DICT, _construct_ordered_dict)
-_PlainLoader.add_multi_constructor(f"{_PYTHON}name:", _construct_name)
-_PlainLoader.add_multi_constructor(f"{_PYTHON}object:", _construct_object)
+_PlainLoader.add_multi_constructor(f"{_PYTHON}name:", lambda _, suffix, __: suffix)
+_PlainLoader.add_multi_constructor(f"{_PYTHON}object:", _construct_mapping)
 _PlainLoader.add_multi_constructor(f"{_PYTHON}object/apply:", _construct_call)
 
 

@@ -95,12 +95,19 @@ class SourceReader:
         self._steps = 0
         self.unresolved: set[str] = set()
         """Base classes that are in no file within reach: what they set is not seen."""
+        self.refused: dict[Path, str] = {}
+        """By file, why it cannot be read as Python."""
 
     def module(self, path: Path) -> _Module | None:
         """A file's names; None if it cannot be read as Python."""
         path = path.resolve()
         if path not in self._modules:
-            self._modules[path] = _parse(path)
+            try:
+                self._modules[path] = _parse(path)
+            except (InputError, SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError) as error:
+                self._modules[path] = None
+                why = str(error).removeprefix(f"{path} ")
+                self.refused[path] = why if isinstance(error, InputError) else f"not valid Python: {why}"
         return self._modules[path]
 
     def find(self, path: Path, node: ast.expr) -> _Definition | None:
@@ -410,17 +417,14 @@ _FOLLOWED: Mapping[type[ast.expr], Callable[..., _Found | None]] = {
 """By the kind of an expression, what follows it."""
 
 
-def _parse(path: Path) -> _Module | None:
-    try:
-        text = read_bounded_text(path, MOST_BYTES)
-        body = ast.parse(text).body
-        comments = {
-            token.start[0]: token.string.lstrip("# ")
-            for token in tokenize.generate_tokens(io.StringIO(text).readline)
-            if token.type == tokenize.COMMENT
-        }
-    except (InputError, SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError):
-        return None
+def _parse(path: Path) -> _Module:
+    text = read_bounded_text(path, MOST_BYTES)
+    body = ast.parse(text).body
+    comments = {
+        token.start[0]: token.string.lstrip("# ")
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type == tokenize.COMMENT
+    }
     names: dict[str, ast.AST] = {}
     stars: list[ast.ImportFrom] = []
     for each in _flat_statements(body):

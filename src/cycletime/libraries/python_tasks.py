@@ -7,13 +7,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cycletime.libraries.python_source import Leaf, Opaque, SourceReader, Tree
-
-_MOST_FILES = 20_000
 
 
 @dataclass(frozen=True)
@@ -26,9 +24,8 @@ class PythonTask:
     agent_file: Path | None = None
 
 
-def python_tasks(path: Path, reader: SourceReader) -> list[PythonTask]:
-    """The tasks that a file or a folder registers; else what the classes and functions of a file hold."""
-    files = [path] if path.is_file() else sorted(path.rglob("*.py"))[:_MOST_FILES]
+def python_tasks(files: Sequence[Path], reader: SourceReader) -> list[PythonTask]:
+    """The tasks that files register; else what their classes and functions hold."""
     found = [task for file in files for task in _registered(file, reader)]
     found = [task for task in found if "play" not in task.name.lower().replace("playground", "")]
     return found or [task for file in files for task in _unregistered(file, reader)]

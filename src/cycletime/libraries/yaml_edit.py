@@ -44,7 +44,7 @@ def effective_entry(document: Document, root: YamlSpan, env_id: str) -> dict[str
 _Rewritten: TypeAlias = tuple[str, tuple[str, ...]]
 
 _LINE_END = re.compile("[\r\n\x85\u2028\u2029]|\\Z")
-_NO_WRAP = 2**31
+NO_WRAP = 2**31
 
 
 def read_entry(text: str, env_id: str) -> dict[str, object]:
@@ -68,10 +68,10 @@ def rewrite_yaml(text: str, changes: Mapping[KeyPath, object]) -> tuple[str, tup
     for path, value in wanted.items():
         if isinstance(old := value_at(document, path), list | dict) and not isinstance(value, list):
             raise InputError(f"{_dotted(path)} is {old!r}, but only a single value can become a number.")
-    expected = _with_values(document, wanted)
+    expected = with_values(document, wanted)
     spans = {path: span for path in wanted if (span := span_at(root, path)) and span.is_plain_scalar}
     result = _splice(text, [_Edit(span.start, span.end, _as_yaml(wanted[path])) for path, span in spans.items()])
-    if not _same(load_yaml(result), _with_values(document, {path: wanted[path] for path in spans})):
+    if not _same(load_yaml(result), with_values(document, {path: wanted[path] for path in spans})):
         result, spans = text, {}  # others share some of these values
     shared: dict[KeyPath, dict[str | int, object]] = {}
     for path, value in wanted.items():
@@ -89,7 +89,7 @@ def rewrite_yaml(text: str, changes: Mapping[KeyPath, object]) -> tuple[str, tup
 def _rewrite_mapping(text: str, parent: KeyPath, values: Mapping[str | int, object]) -> _Rewritten:
     """Set values of one mapping, of which some are not there yet, or are shared with others."""
     document, root = load_yaml(text), read_spans(text)
-    expected = _with_values(document, {(*parent, key): value for key, value in values.items()})
+    expected = with_values(document, {(*parent, key): value for key, value in values.items()})
     written = {str(key): _as_yaml(value) for key, value in values.items()}
     for rewrite in (_set_and_pin, _set_beside_anchor):
         # A splice that the parser refuses is one more structure that this way of rewriting does not cover.
@@ -120,20 +120,20 @@ def value_at(document: Any, path: KeyPath) -> Any:  # noqa: ANN401 - whatever st
     return document
 
 
-def with_value(document: Any, path: KeyPath, value: object) -> Any:  # noqa: ANN401 - a document
-    """The document with another value at a path; what others share with it stays as it is."""
+def _with_value(document: Any, path: KeyPath, value: object) -> Any:  # noqa: ANN401 - a document
     if not path:
         return value
     head, *rest = path
     if isinstance(document, list) and isinstance(head, int):
-        return [*document[:head], with_value(document[head], tuple(rest), value), *document[head + 1 :]]
+        return [*document[:head], _with_value(document[head], tuple(rest), value), *document[head + 1 :]]
     inside = document if isinstance(document, dict) else {}
-    return {**inside, head: with_value(inside.get(head, {}), tuple(rest), value)}
+    return {**inside, head: _with_value(inside.get(head, {}), tuple(rest), value)}
 
 
-def _with_values(document: Any, values: Mapping[KeyPath, object]) -> Any:  # noqa: ANN401 - a document
+def with_values(document: Any, values: Mapping[KeyPath, object]) -> Any:  # noqa: ANN401 - a document
+    """The document with other values at some paths; what others share with it stays as it is."""
     for path, value in values.items():
-        document = with_value(document, path, value)
+        document = _with_value(document, path, value)
     return document
 
 
@@ -169,7 +169,7 @@ def _is_unchanged(old: object, new: object) -> bool:
 def _as_yaml(value: object) -> str:
     # In brackets the emitter quotes whatever a flow mapping would misread; a block can read that as well.
     # It writes 1.0e-05: without the dot YAML 1.1 reads a string.
-    return yaml.safe_dump([value], default_flow_style=True, width=_NO_WRAP, allow_unicode=True).strip()[1:-1]
+    return yaml.safe_dump([value], default_flow_style=True, width=NO_WRAP, allow_unicode=True).strip()[1:-1]
 
 
 def _same(left: object, right: object) -> bool:
