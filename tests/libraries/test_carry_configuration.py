@@ -181,6 +181,29 @@ def test_playground_s_rewards_by_how_they_are_paid(tmp_path: Path) -> None:
     assert not {"ppo.reward_scaling", "env.reward_config.success_reward"} & arm.keys()
 
 
+@pytest.mark.parametrize(
+    ("terms", "treatment"),
+    [
+        (("gripper_box", "box_target"), "carried"),  # PandaPickCube
+        (("peg_insertion_reward", "left_reward"), "carried"),  # AlohaSinglePegInsertion
+        (("hand_pose", "action_rate"), "carried"),  # LeapCubeReorient
+        (("stay_still", "termination"), "carried"),  # Go1Handstand
+        (("foot_slip", "feet_phase"), "carried"),  # H1JoystickGaitTracking
+        (("feet_slip", "feet_phase"), "yours"),  # G1JoystickFlatTerrain, whose actions are targets
+        (("angvel", "action_rate"), "yours"),  # LeapCubeRotateZAxis, the same
+        ((), "yours"),
+    ],
+)
+def test_increments_of_playground_s_tasks_follow_the_cycle_time(
+    terms: tuple[str, ...], treatment: str, tmp_path: Path
+) -> None:
+    scales = {"reward_config": {"scales": dict.fromkeys(terms, 1.0)}} if terms else {}
+    env = {name: value for name, value in PLAYGROUND_ENV.items() if name != "reward_config"}
+    (tmp_path / "a.json").write_text(json.dumps({**env, **scales, "action_scale": 0.04}))
+    (change,) = [each for each in carry(tmp_path / "a.json", "40ms").changes if each.name == "action_scale"]
+    assert (change.treatment, change.new) == (treatment, 0.08)
+
+
 def test_delays_filters_and_waits_of_playground(tmp_path: Path) -> None:
     env = PLAYGROUND_ENV | {
         "ema_alpha": 0.5,

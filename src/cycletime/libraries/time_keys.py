@@ -109,6 +109,7 @@ _PLAYGROUND_PER_STEP = (
     *_keys(KEPT, "an event, paid once", "*success_reward", "*lifted_reward"),
     *_keys(PROPORTIONAL, _PER_STEP, "*scales.*"),
 )
+_PLAYGROUND_INCREMENTS = _keys(PROPORTIONAL, "an increment per step: this task adds it to its targets", "action_scale")
 _DM_CONTROL = _keys(PROPORTIONAL, "rewards are paid per step", "reward_scaling")
 _SB3 = (
     *_keys(COUNT, _LENGTH, "total_timesteps", "n_timesteps"),
@@ -282,6 +283,10 @@ _OF_TASKS_PER_SECOND = {
     *("termination", "action_rate", "torques", "energy", "dof_acc", "joint_vel", "orientation"),
     *("tracking_lin_vel", "tracking_ang_vel", "feet_phase"),
 }
+_OF_TASKS_WITH_INCREMENTS = {
+    *("gripper_box", "peg_insertion_reward"),  # Panda's and Aloha's tasks
+    *("hand_pose", "stay_still", "foot_slip"),  # LeapCubeReorient; Go1Handstand and Footstand; H1JoystickGaitTracking
+}
 _WEIGHT = re.compile(r"weight$|(^|[._])scales?($|[._])|(^|_)rew(ard)?(s|_|$)|penalty|bonus|reward_scaling$")
 """Names of what rewards are multiplied by, which is no count also where it is a whole number."""
 Treatment: TypeAlias = Literal["carried", "kept", "yours"]
@@ -333,8 +338,10 @@ def environment_keys(environment: str, settings: Mapping[str, object], trainer: 
     scales = {name.rpartition(".")[2] for name in settings if "scales." in name}
     if not scales:
         return (*_DM_CONTROL, *_BRAX) if trainer else _BRAX
-    per_second = scales & _OF_TASKS_PER_SECOND
-    return (*(_PLAYGROUND_PER_SECOND if per_second else _PLAYGROUND_PER_STEP), *_BRAX)
+    pays = _PLAYGROUND_PER_SECOND if scales & _OF_TASKS_PER_SECOND else _PLAYGROUND_PER_STEP
+    # No setting says what an action is, and these terms are in no other of its tasks.
+    increments = _PLAYGROUND_INCREMENTS if scales & _OF_TASKS_WITH_INCREMENTS else ()
+    return (*increments, *pays, *_BRAX)
 
 
 def carry_time_keys(
