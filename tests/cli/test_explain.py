@@ -106,7 +106,7 @@ def test_files_of_a_folder_that_are_passed_by_are_named(tmp_path: Path, capsys: 
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith("Not read: 6 files (")
     assert all(f"{name}: " in last for name in NOT_READ.keys() - {"package.json"}), "what may be a mistake is named"
-    assert last.endswith("; 1 more, all of them with --json).")
+    assert last.endswith("; 1 more). --json has all of them.")
     assert str(tmp_path) not in last
 
 

@@ -313,3 +313,9 @@ def test_a_cycle_that_the_physics_cannot_make_is_refused(tmp_path: Path) -> None
     (tmp_path / "a.json").write_text(json.dumps(PLAYGROUND_ENV))
     with pytest.raises(InputError, match="are 8ms and 12ms"):
         carry(tmp_path / "a.json", "10ms")
+
+
+def test_mjlab_s_one_environment_is_a_default_that_its_command_line_replaces(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", MJLAB_ENV.replace("num_envs: 32", "num_envs: 1"))
+    assert any("number of environments is not said" in note for note in carry(run, "10ms").notes)
+    assert not any("number of environments is not said" in note for note in carry(run, "10ms", n_envs=4096).notes)

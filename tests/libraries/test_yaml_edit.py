@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 
 import pytest
 import yaml
@@ -10,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cycletime.errors import InputError
-from cycletime.libraries.yaml_edit import read_entry, rewrite_entry
+from cycletime.libraries.yaml_edit import read_entry, rewrite_yaml
+
+
+def rewrite_entry(text: str, env_id: str, changes: Mapping[str, object]) -> tuple[str, tuple[str, ...]]:
+    """The text with other values in one environment's entry, as a transfer reads and writes it."""
+    read_entry(text, env_id)
+    return rewrite_yaml(text, {(env_id, key): value for key, value in changes.items()})
+
 
 ZOO = """\
 # Used where nothing else fits

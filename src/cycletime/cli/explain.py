@@ -15,7 +15,7 @@ from tyro.conf import Positional, arg
 from cycletime.cli.options import Text
 from cycletime.duration import Duration
 from cycletime.errors import printable
-from cycletime.libraries.config_search import Search, find_configurations
+from cycletime.libraries.config_search import MOST_NAMED, Search, find_configurations
 from cycletime.libraries.configuration import Configuration
 from cycletime.libraries.findings import RANKS, Finding, find_inconsistencies
 from cycletime.libraries.timing import describe
@@ -58,8 +58,9 @@ class Explain:
             said = {"configurations": [_as_json(*each) for each in explained], "not_read": found.not_read}
             print(json.dumps(said, indent=2))
         else:
-            not_read = found.explain_not_read()
-            print(printable("\n".join([*_lines(explained), *([not_read] if not_read else [])])))
+            not_read = [found.explain_not_read()] if found.not_read else []
+            rest = ["--json has all of them."] if len(found.not_read) > MOST_NAMED else []
+            print(printable("\n".join([*_lines(explained), " ".join(not_read + rest)]).rstrip("\n")))
         serious = any(finding.rank != "note" for _, findings in explained for finding in findings)
         return int(self.strict and serious)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import inf
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from cycletime.duration import Duration, DurationLike, cycle_steps
 from cycletime.errors import InputError, quote
@@ -27,6 +27,7 @@ from cycletime.libraries.synonyms import our_fields
 from cycletime.libraries.time_keys import (
     TIME_NOTES,
     TimeChange,
+    Treatment,
     canonical_names,
     carry_time_keys,
     environment_keys,
@@ -40,7 +41,6 @@ from cycletime.rules.laws import nearest_whole
 from cycletime.rules.quantities import check_count, format_seconds
 from cycletime.rules.sac import SAC, OffPolicy
 
-Treatment: TypeAlias = Literal["carried", "kept", "yours"]
 _LOOKS_LIKE_TIME = re.compile(
     r"(^|_)(steps?|delay|lag|period|interval|freq(uency)?|hz|fps|horizon|history|decay|alpha|dt|"
     r"duration|timeout|time|window|hold|frames?|decimation|timesteps)($|_(s|ms|steps|min|max|range))"

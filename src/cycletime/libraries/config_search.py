@@ -27,7 +27,7 @@ from cycletime.libraries.time_keys import DEPLOYED_BY
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _MOST_FILES = 20_000
-_MOST_NAMED = 5
+MOST_NAMED = 5
 _OF_OTHERS = "of no library that is known here"
 _SKIPPED = {".git", "node_modules", "__pycache__", "site-packages", ".venv", "venv"}
 
@@ -54,8 +54,8 @@ class Found:
         """A sentence that names some of the files that were passed by; empty if there are none."""
         # What looks like a mistake first: most of a repository's YAML and JSON is of other programs.
         names = sorted(self.not_read, key=lambda name: self.not_read[name] == _OF_OTHERS)
-        said = [f"{name}: {self.not_read[name].rstrip('.')}" for name in names[:_MOST_NAMED]]
-        more = [f"{len(names) - _MOST_NAMED} more, all of them with --json"] if len(names) > _MOST_NAMED else []
+        said = [f"{name}: {self.not_read[name].rstrip('.')}" for name in names[:MOST_NAMED]]
+        more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
         files = "1 file" if len(names) == 1 else f"{len(names)} files"
         return f"Not read: {files} ({'; '.join(said + more)})." if names else ""
 

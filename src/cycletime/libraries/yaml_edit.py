@@ -52,12 +52,6 @@ def read_entry(text: str, env_id: str) -> dict[str, object]:
     return effective_entry(load_yaml(text), read_spans(text), env_id)
 
 
-def rewrite_entry(text: str, env_id: str, changes: Mapping[str, object]) -> tuple[str, tuple[str, ...]]:
-    """The text with these numbers and lists in one environment's entry, and notes for the user."""
-    effective_entry(load_yaml(text), read_spans(text), env_id)
-    return rewrite_yaml(text, {(env_id, key): value for key, value in changes.items()})
-
-
 def rewrite_yaml(text: str, changes: Mapping[KeyPath, object]) -> tuple[str, tuple[str, ...]]:
     """The text with these numbers and lists at these paths and all other bytes unchanged; and notes for the user."""
     document, root = load_yaml(text), read_spans(text)
