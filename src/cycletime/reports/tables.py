@@ -30,8 +30,8 @@ def summary_table(summary: Summary, measure: str) -> TextTable:
         count = max((each.comparisons for each in summary.comparisons.values()), default=0)
         corrected = f", corrected for {count} comparisons (Holm)" if count > 1 else ""
         notes.append(
-            f"Verdicts are against {panel.rules[0]} at the same cycle time: means by Welch's t, p < 0.05{corrected}. "
-            "'Same runs': the rules give the same values there."
+            f"Verdicts are against {panel.rules[0]} at the same cycle time: means by the t of pairs with equal seeds, "
+            f"p < 0.05{corrected}. 'Same runs': the rules give the same values there."
         )
     if min(panel.counts(place)["scored"] for place in panel.cells) < 10:
         notes.append("Fewer than 10 runs in a cell: bootstrap intervals are too narrow then, and means uncertain.")
@@ -110,8 +110,8 @@ class RankedChoices:
         notes = [
             f"Scores are the {MEASURES[measure][1]}; numbers are {self.statistics.words} (number of runs). Data: "
             f"{self.panels[0].provenance}.",
-            f"Sorted by the mean. Verdicts are against the first: means by Welch's t, p < 0.05, corrected for all "
-            f"{comb(len(self.against) + 1, 2):,} pairs (Holm).",
+            "Sorted by the mean. Verdicts are against the first: means by the t of pairs with equal seeds, p < 0.05, "
+            f"corrected for all {comb(len(self.against) + 1, 2):,} pairs (Holm).",
         ]
         if left := len(self.panels) - len(shown):
             notes.append(f"{left:,} more are in scores.csv.")
