@@ -138,7 +138,7 @@ def _recording(step: Callable[..., Any], torques: list[float]) -> Callable[..., 
 def page() -> None:
     """The beginning of the page of README's study, and its figure."""
     report = ROOT / "quick" / "report"
-    _photograph(report / "report.html", FIGURES / "page.png", 1280)
+    _photograph(report / "report.html", FIGURES / "page.png", 900)
     copyfile(report / "reacher-ppo-performance.png", FIGURES / "quick.png")
 
 
