@@ -319,3 +319,11 @@ def test_mjlab_s_one_environment_is_a_default_that_its_command_line_replaces(tmp
     run = write_run(tmp_path / "run", MJLAB_ENV.replace("num_envs: 32", "num_envs: 1"))
     assert any("number of environments is not said" in note for note in carry(run, "10ms").notes)
     assert not any("number of environments is not said" in note for note in carry(run, "10ms", n_envs=4096).notes)
+
+
+def test_files_of_a_folder_that_were_not_taken_are_named(tmp_path: Path) -> None:
+    (tmp_path / "agent.yaml").write_text(RL_GAMES)
+    (tmp_path / "broken.yaml").write_text("a: [")
+    (tmp_path / "notes.json").write_text('{"color": "red"}')
+    notes = carry(tmp_path, "10ms", from_dt="20ms").notes
+    assert "Files of the folder that were not read: broken.yaml, notes.json." in notes

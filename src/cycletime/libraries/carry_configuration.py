@@ -41,6 +41,7 @@ from cycletime.rules.laws import nearest_whole
 from cycletime.rules.quantities import check_count, format_seconds
 from cycletime.rules.sac import SAC, OffPolicy
 
+_MOST_NAMED = 5
 _LOOKS_LIKE_TIME = re.compile(
     r"(^|_)(steps?|delay|lag|period|interval|freq(uency)?|hz|fps|horizon|history|decay|alpha|dt|"
     r"duration|timeout|time|window|hold|frames?|decimation|timesteps)($|_(s|ms|steps|min|max|range))"
@@ -215,6 +216,9 @@ def _notes_on_unknown(configuration: Configuration) -> tuple[str, ...]:
         notes.append(f"May mean time and are not known here, so check them: {', '.join(named)}.")
     if configuration.unread:
         notes.append(f"Pickled in the file, and so not read: {', '.join(configuration.unread)}.")
+    if left_out := configuration.left_out:
+        more = f" and {len(left_out) - _MOST_NAMED} more" if len(left_out) > _MOST_NAMED else ""
+        notes.append(f"Files of the folder that were not read: {', '.join(left_out[:_MOST_NAMED])}{more}.")
     if others := len(unknown) - len(named):
         settings = "setting is" if others == 1 else "settings are"
         notes.append(f"{others} more {settings} kept: nothing known of them depends on the cycle time.")

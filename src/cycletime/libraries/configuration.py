@@ -117,6 +117,8 @@ class Configuration:
     """The environment's name, where a file or the user says it."""
     unread: tuple[str, ...] = ()
     """Settings that are pickled, and so were not read."""
+    left_out: tuple[str, ...] = ()
+    """Files of the folder that could be a configuration and were not taken."""
 
     def of(self, side: Side) -> dict[str, Any]:
         """One side's values by their local names."""
@@ -345,6 +347,7 @@ def read_configuration(
     if not path.exists():
         raise InputError(f"There is no file or folder {path}.")
     files = [read_config_file(each) for each in (_files_in(path) if path.is_dir() else [path])]
+    left_out = _left_out([file.path for file in files]) if path.is_dir() else ()
     saved = [file for file in files if file.path.name == "args.yml"]
     if saved and len(files) > 1:  # what the Zoo was started with, beside what it trained with
         files = [file for file in files if file not in saved]
@@ -370,6 +373,7 @@ def read_configuration(
         is_zoo_entry=agent is not None and agent.is_zoo_entry,
         env_id=env_id,
         unread=tuple(name for section in sections for name in section.unread()),
+        left_out=left_out,
     )
 
 
@@ -407,6 +411,11 @@ def _files_in(folder: Path) -> list[Path]:
     if len(inside) > _MOST_FILES:
         raise InputError(f"{folder} has {len(inside)} files that could be a configuration: give one of them.")
     return _recognised_files(inside) or inside[:1] or _refuse_empty(folder)
+
+
+def _left_out(taken: list[Path]) -> tuple[str, ...]:
+    beside = {each for path in taken for each in path.parent.iterdir() if each.suffix in _SUFFIXES and each.is_file()}
+    return tuple(sorted(path.name for path in beside - {*taken}))
 
 
 def _recognised_files(paths: list[Path]) -> list[Path]:
