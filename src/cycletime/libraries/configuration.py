@@ -399,7 +399,7 @@ def _files_in(folder: Path) -> list[Path]:
     found = [folder / name for name in _FOLDER_FILES if (folder / name).is_file()]
     if found:
         return found
-    inside = sorted(each for each in folder.iterdir() if each.suffix in _SUFFIXES and each.is_file())
+    inside = _candidates(folder)
     if not inside:  # the Zoo's folder of a run has one for the environment, LeRobot's one for the policy
         inner = [each for each in folder.iterdir() if each.is_dir()]
         nested = [each for each in inner if any(one.suffix in _SUFFIXES for one in each.iterdir())]
@@ -413,8 +413,13 @@ def _files_in(folder: Path) -> list[Path]:
     return _recognised_files(inside) or inside[:1] or _refuse_empty(folder)
 
 
+def _candidates(folder: Path) -> list[Path]:
+    """The files of a folder that could be a configuration, by their names."""
+    return sorted(each for each in folder.iterdir() if each.suffix in _SUFFIXES and each.is_file())
+
+
 def _left_out(taken: list[Path]) -> tuple[str, ...]:
-    beside = {each for path in taken for each in path.parent.iterdir() if each.suffix in _SUFFIXES and each.is_file()}
+    beside = {each for folder in {path.parent for path in taken} for each in _candidates(folder)}
     return tuple(sorted(path.name for path in beside - {*taken}))
 
 
