@@ -66,16 +66,16 @@ MOST_SHUFFLED = 2**20
 """Beyond this a shuffle would have too few random bits left."""
 OPTIONAL_RATES = ("reward_scale", "entropy_bonus", "value_coefficient", "max_gradient_norm", "target_kl")
 KL_FACTOR, LOWEST_RATE, HIGHEST_RATE = 1.5, 1e-5, 1e-2
-"""Of a learning rate that adapts, as in rsl_rl."""
+"""Factor and bounds of the adaptive learning rate, rsl_rl's."""
 
 
 class PPOState(NamedTuple):
     parameters: Parameters
     optimizer: AdamState
     observed: Moments | None = None
-    """Of all observations learned from, where they are normalised."""
+    """Running mean and variance of all observations; None unless `normalize_observations`."""
     learning_rate: jax.Array | None = None
-    """Where it adapts."""
+    """The current, adapted learning rate; None unless `target_kl` is set."""
 
 
 class Sample(NamedTuple):
