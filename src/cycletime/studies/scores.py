@@ -110,7 +110,9 @@ class Panel:
 
     @property
     def title(self) -> str:
-        return ", ".join(filter(None, (self.task, self.algorithm, settings_text(self.hyperparameters))))
+        num_envs = next(iter(self.cells.values()))[0].spec.num_envs
+        settings = {**self.hyperparameters, **({} if num_envs == 1 else {"num_envs": num_envs})}
+        return ", ".join(filter(None, (self.task, self.algorithm, settings_text(settings))))
 
     @property
     def provenance(self) -> str:
