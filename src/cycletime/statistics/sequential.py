@@ -16,9 +16,9 @@ not normal is measured, and stands in docs/advise.md.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import permutations
 from math import ceil, comb
 from typing import Generic, TypeVar
 
@@ -76,11 +76,11 @@ class Judgement(Generic[Label]):
     scores: Mapping[Label, Sequence[float]]
     """Of the candidates that were left before it, in the order of seeds."""
     pairs: Mapping[tuple[Label, Label], Comparison]
-    """The first of a pair against the second."""
+    """The first of a pair against the second, in both orders."""
 
     @classmethod
     def of(cls, looks: SequentialDesign, look: int, scores: Mapping[Label, Sequence[float]]) -> Judgement[Label]:
-        pairs = {(x, y): looks.compare(look, scores[x], scores[y]) for x, y in combinations(scores, 2)}
+        pairs = {(x, y): looks.compare(look, scores[x], scores[y]) for x, y in permutations(scores, 2)}
         return cls(look, scores, pairs)
 
     @cached_property
@@ -88,12 +88,8 @@ class Judgement(Generic[Label]):
         """Candidates that are worse than another, by the one that is better than they are by the most."""
         found: dict[Label, tuple[float, Label]] = {}
         for (x, y), each in self.pairs.items():
-            if each.verdict == "not decided by the data":
-                continue
-            worse, better = (x, y) if each.verdict == "worse" else (y, x)
-            by = abs(each.difference.value)
-            if worse not in found or by > found[worse][0]:
-                found[worse] = by, better
+            if each.verdict == "worse" and (x not in found or -each.difference.value > found[x][0]):
+                found[x] = -each.difference.value, y
         return {label: found[label][1] for label in self.scores if label in found}
 
     @property
@@ -108,19 +104,9 @@ class Judgement(Generic[Label]):
 
     def lead(self, other: Label) -> Comparison:
         """The leader against another."""
-        if (self.leader, other) in self.pairs:
-            return self.pairs[self.leader, other]
-        return _swapped(self.pairs[other, self.leader])
+        return self.pairs[self.leader, other]
 
     def is_decided(self, enough: float = 0.0) -> bool:
         """Whether no other can be better than the leader by more than a difference that does not matter."""
         leads = [self.lead(label).difference for label in self.left if label != self.leader]
         return all(enough > 0 and lead.low is not None and -lead.low <= enough for lead in leads)
-
-
-def _swapped(comparison: Comparison) -> Comparison:
-    """The second against the first."""
-    old = comparison.difference
-    low = None if old.high is None else -old.high
-    high = None if old.low is None else -old.low
-    return replace(comparison, difference=replace(old, value=-old.value, low=low, high=high, cells=old.cells[::-1]))
