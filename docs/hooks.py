@@ -1,4 +1,7 @@
-"""What MkDocs fills in: the calculator and the figure beside it, from the same files as the page of a report."""
+"""What MkDocs fills in: the calculator and the figure beside it, from the same files as the page of a report.
+
+Beside the pages it writes the calculator as one file, `calculator.html`, and a list of all pages, `llms.txt`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.nav import Navigation
+
     from cycletime.reports.page.figures import FigureData
 
 CALCULATOR, FIGURE = "<!-- calculator -->", "<!-- figure of the rule -->"
@@ -26,6 +32,39 @@ def on_page_content(html: str, **_: Any) -> str:  # noqa: ANN401 - whatever MkDo
     (figure,) = describe_figures(read_paper_results(RESULTS), ["rule"])
     data.add(figure)
     return html.replace(CALCULATOR, calculator_html()).replace(FIGURE, figure_html(figure) + embedded_html(data))
+
+
+def on_nav(nav: Navigation, config: MkDocsConfig, **_: Any) -> None:  # noqa: ANN401 - whatever MkDocs tells
+    """Keep the list of pages, in the order of the navigation, for `llms.txt`."""
+    lines = [f"# {config.site_name}", "", f"> {config.site_description}"]
+    for page in nav.pages:
+        sections = [each.title for each in page.ancestors]
+        section = sections[-1] if sections else config.site_name
+        if f"## {section}" not in lines:
+            lines += ["", f"## {section}", ""]
+        lines.append(f"- [{page.title}]({page.canonical_url})")
+    config.extra["llms.txt"] = "\n".join(lines) + "\n"
+
+
+def on_post_build(config: MkDocsConfig, **_: Any) -> None:  # noqa: ANN401 - whatever MkDocs tells
+    """Write what is no page."""
+    site = Path(config.site_dir)
+    (site / "llms.txt").write_text(config.extra["llms.txt"])
+    (site / "calculator.html").write_text(calculator_file())
+
+
+def calculator_file() -> str:
+    """The calculator as one file, which needs no network and can be put anywhere."""
+    from cycletime.reports.page.document import calculator_html
+    from cycletime.reports.page.figures import FigureData
+
+    title = "cycletime: values at another cycle time"
+    body = f"<main><h1>{title}</h1>{calculator_html()}</main>{embedded_html(FigureData())}"
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<title>{title}</title></head><body style='max-width: 60rem; margin: 2rem auto; padding: 0 1rem'>{body}"
+        "</body></html>"
+    )
 
 
 def on_post_page(output: str, **_: Any) -> str:  # noqa: ANN401 - whatever MkDocs tells

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 import yaml
+from mkdocs.commands.build import build
+from mkdocs.config import load_config
 
 import cycletime
 from cycletime.cli import main
@@ -146,6 +148,19 @@ def test_the_navigation_has_every_page_once() -> None:
     navigation = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
     pages = [page for section in navigation for page in _pages_of(section)]
     assert sorted(pages) == sorted(str(page.relative_to(ROOT / "docs")) for page in PAGES[1:])
+
+
+def test_a_built_site_has_its_list_of_pages_and_the_calculator_as_one_file(tmp_path: Path) -> None:
+    """Without the reference from docstrings, which takes its time and has no part in this."""
+    config = load_config(str(ROOT / "mkdocs.yml"), site_dir=str(tmp_path), plugins=[], strict=False)
+    build(config)
+    listed = re.findall(r"^- \[[^]]+\]\((\S+)\)$", (tmp_path / "llms.txt").read_text(), re.MULTILINE)
+    paths = [tmp_path / url.removeprefix(config.site_url or "") / "index.html" for url in listed]
+    assert len(paths) == len(PAGES) - 1
+    assert [path for path in paths if not path.exists()] == []
+    calculator = (tmp_path / "calculator.html").read_text()
+    assert 'class="calculator"' in calculator
+    assert not re.findall(r"(?:src|href)=[\"']http", calculator)
 
 
 def _pages_of(entry: str | dict[str, Any]) -> list[str]:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from cycletime.extras import lazy_exports
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 if TYPE_CHECKING:
     from cycletime import rules as rules

@@ -15,13 +15,11 @@ import numpy as np
 import pytest
 
 from cycletime.cli import main
-from cycletime.reports.page.document import calculator_html
-from cycletime.reports.page.figures import FigureData
 from cycletime.reports.report import Report
 from cycletime.studies.plan import Plan
 from cycletime.studies.spec_file import study_from_table
 from cycletime.studies.study_folder import StudyFolder
-from docs.hooks import embedded_html
+from docs.hooks import calculator_file
 from tests.reports.conftest import TABLE, finished
 from tests.reports.page.random_transfers import by_python, draw_transfer
 
@@ -414,9 +412,9 @@ def test_on_paper_all_figures_are_there(browser: Browser, study_file: Path) -> N
     assert len(opened.page.pdf()) > 20_000
 
 
-def test_the_calculator_works_inside_another_page(browser: Browser, tmp_path: Path) -> None:
-    file = tmp_path / "docs.html"
-    file.write_text(f"<html data-ready><body>{calculator_html()}{embedded_html(FigureData())}</body></html>")
+def test_the_calculator_works_as_a_file_by_itself(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "calculator.html"
+    file.write_text(calculator_file().replace("<html", "<html data-ready", 1))
     opened = Opened(browser, file)
     opened.page.get_by_label("new cycle time").first.fill("64ms")
     assert opened.page.locator("td.changed").first.inner_text() == "500"
