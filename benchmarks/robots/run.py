@@ -3,8 +3,8 @@
 Takes the runs that have no row yet, in the plan's order, groups those of a setting, and trains three or four settings
 side by side, each in a process of its own. Every evaluation and every finished run is on disk at once, in
 OUT/rows.jsonl: killed, a command loses the runs in progress and nothing else, and the next command goes on; on the same
-machine it finds in the cache what was done and compiled, and its OUT has all rows of that machine. When no run fits
-into the time that is left, the next settings are compiled for that command.
+machine it finds in the cache what was done and compiled, and its OUT has all rows of that machine. Beside them
+other processes compile the settings that come next, so that the card does not wait for the compiler.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_FAILURES = 2  # of a setting
 MAX_FAILURES_IN_A_ROW = 6  # without a run that ended well: something is wrong with the machine
 MARGIN = 1.1
 TRACING = 0.3  # of the time until a setting is compiled: what is left of it when its program is on disk
-COMPILE_AHEAD_S = 90  # with less time left nothing is compiled for the next command
+LOOK_AHEAD = 8  # settings that are compiled and wait for a place
 GRACE_S = 8
 ROWS, POLICIES, COMPILED = "rows.jsonl", "policies.tar", "compiled.txt"
 EXPECTED_INTERVALS = 10
@@ -113,8 +113,13 @@ def intervals_of(run: Run, trial: Trial, rows: Rows) -> int | None:
     return budget and (trial.settings[run.setting].fixed_intervals or budget)
 
 
-def pending_groups(trial: Trial, rows: Rows, taken: Collection[str] = (), tiny: bool = False) -> Iterator[Group]:
-    """What can be trained now, in the plan's order, the seeds of a setting and stage together."""
+def pending_groups(
+    trial: Trial, rows: Rows, taken: Collection[str] = (), tiny: bool = False, unknown: int | None = None
+) -> Iterator[Group]:
+    """What can be trained now, in the plan's order, the seeds of a setting and stage together.
+
+    With `unknown`, also what waits for its task's budget: with so many intervals.
+    """
     finished = rows.finished().union(taken)
     groups: dict[tuple[str, str], list[int]] = {}
     for run in trial.runs:
@@ -122,7 +127,7 @@ def pending_groups(trial: Trial, rows: Rows, taken: Collection[str] = (), tiny: 
         if wanted and rows.failed(run.setting) < MAX_FAILURES:
             groups.setdefault((run.stage, run.setting), []).append(run.seed)
     for (stage, setting), seeds in groups.items():
-        intervals = intervals_of(Run(stage, setting, seeds[0]), trial, rows)
+        intervals = intervals_of(Run(stage, setting, seeds[0]), trial, rows) or unknown
         if intervals is not None:
             yield Group(stage, setting, tuple(seeds), TINY_INTERVALS if tiny else intervals)
 
@@ -162,9 +167,9 @@ class Runner:
     worker_command: Sequence[str]
     cache: Path
     slots: int = 4
+    compilers: int = 0
     tiny: bool = False
     only: Collection[str] = ()
-    compile_ahead: bool = True
     workers: list[Worker] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)
     failures_in_a_row: int = 0
@@ -190,7 +195,7 @@ class Runner:
     def run(self) -> None:
         """Train until no run fits into the time that is left."""
         while True:
-            while self._may_start() and (self._start_next() or self._compile_next()):
+            while self._start_next() or self._compile_next():
                 pass
             if not self.workers:
                 break
@@ -200,30 +205,41 @@ class Runner:
         for file in (*self.records, self.log):
             file.close()
 
-    def _may_start(self) -> bool:
-        return len(self.workers) < self.slots and self.failures_in_a_row < MAX_FAILURES_IN_A_ROW
+    def _has_place(self, compile_only: bool, places: int) -> bool:
+        busy = sum(worker.compile_only == compile_only for worker in self.workers)
+        return busy < places and self.failures_in_a_row < MAX_FAILURES_IN_A_ROW
 
-    def _pending(self) -> Iterator[Group]:
-        for group in pending_groups(self.trial, self.rows, self.taken, self.tiny):
+    def _pending(self, unknown: int | None = None) -> Iterator[Group]:
+        for group in pending_groups(self.trial, self.rows, self.taken, self.tiny, unknown):
             if not self.only or self.trial.settings[group.setting].task in self.only:
                 yield group
 
     def _start_next(self) -> bool:
         left_s = self.deadline - time.time()
+        if not self._has_place(False, self.slots) or left_s <= 0:
+            return False
         for group in self._pending():
             seeds = group.seeds if self.tiny else self.estimates.fitting(group, left_s)
-            if seeds and left_s > 0:
+            if seeds:
                 self._start(Group(group.stage, group.setting, seeds, group.intervals))
                 return True
         return False
 
     def _compile_next(self) -> bool:
-        if not self.compile_ahead or self.tiny or self.deadline - time.time() < COMPILE_AHEAD_S:
+        """Begin to compile the next setting that still fits into the time and is neither compiled nor begun."""
+        left_s = self.deadline - time.time()
+        if not self._has_place(True, self.compilers):
             return False
-        for group in self._pending():
-            if group.setting not in self.estimates.compiled:
-                self._start(Group(group.stage, group.setting, group.seeds[:1], group.intervals), compile_only=True)
+        begun = {worker.group.setting for worker in self.workers}
+        waiting = 0
+        for group in self._pending(unknown=int(self.trial.numbers["min_intervals"])):
+            if group.setting in self.estimates.compiled:
+                waiting += 1
+            elif group.setting not in begun and self.estimates.fitting(group, left_s):
+                self._start(group, compile_only=True)
                 return True
+            if waiting == LOOK_AHEAD:
+                return False
         return False
 
     def _start(self, group: Group, compile_only: bool = False) -> None:
@@ -367,10 +383,10 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, help="the folder for rows.jsonl, log.txt, policies.tar")
     parser.add_argument("--rows", type=Path, nargs="*", help="rows.jsonl of earlier commands, beside results/robots'")
     parser.add_argument("--slots", type=int, default=4, help="processes side by side")
+    parser.add_argument("--compilers", type=int, default=4, help="processes that compile what comes next")
     parser.add_argument("--cache", type=Path, default=Path("/tmp/robots-trial-cache"), help="compiled programs")
     parser.add_argument("--only", nargs="*", default=(), help="tasks to run, instead of all")
     parser.add_argument("--retry", action="store_true", help="also settings that have failed in earlier commands")
-    parser.add_argument("--no-compile-ahead", action="store_true", help="for the last command on a machine")
     parser.add_argument(
         "--list", action="store_true", help="say what would be run, and how long it is expected to take"
     )
@@ -403,9 +419,9 @@ def main() -> int:
         command,
         asked.cache,
         slots=asked.slots,
+        compilers=0 if asked.tiny else asked.compilers,
         tiny=asked.tiny,
         only=asked.only,
-        compile_ahead=not asked.no_compile_ahead,
     )
     runner.run()
     if runner.failures_in_a_row >= MAX_FAILURES_IN_A_ROW:

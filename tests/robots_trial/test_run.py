@@ -174,12 +174,38 @@ def test_as_many_seeds_as_fit_are_taken() -> None:
     assert estimates.fitting(group, 1.1 * 53) == (0,)  # 12 s and 40 s
 
 
-def test_the_next_setting_is_compiled_when_no_run_fits(tmp_path: Path) -> None:
+def test_what_comes_next_is_compiled_beside_the_trainings(tmp_path: Path) -> None:
+    trial = trial_of("slow", "kept", "horizons", seeds=(0,))  # 'slow' holds the only place until the time is over
+    rows = Rows()
+    taken = {"task": "T", "setup_s": 0.1, "wall_s": 0.2, "intervals": 5, "budget_intervals": 7}
+    for run in trial.runs[:2]:
+        rows.add({"kind": "run", "uid": run.key, "key": run.key, **taken})
+    runner = runner_of(trial, tmp_path, rows, slots=1, compilers=1, tiny=False)
+    compiled = tmp_path / "cache" / "compiled.txt"
+
+    def end_when_compiled() -> None:
+        while not compiled.exists() or len(compiled.read_text().splitlines()) < 2:
+            time.sleep(0.02)
+        runner.deadline = time.time()
+
+    threading.Thread(target=end_when_compiled, daemon=True).start()
+    runner.run()
+    assert compiled.read_text().split() == ["T/8ms/kept", "T/8ms/horizons"]
+    assert [record["kind"] for record in records_of(tmp_path)] == ["began"]
+
+
+def test_what_does_not_fit_any_more_is_not_compiled(tmp_path: Path) -> None:
     trial, rows = trial_of("kept"), Rows()
     rows.add({"kind": "run", "uid": "b", "key": trial.runs[0].key, "task": "T", "budget_intervals": 7,
               "setup_s": 5000.0, "wall_s": 6000.0, "intervals": 5})  # fmt: skip
-    runner = runner_of(trial, tmp_path, rows, seconds=100, tiny=False)
+    runner = runner_of(trial, tmp_path, rows, seconds=100, compilers=2, tiny=False)
     runner.run()
-    assert runner.rows.finished() == {trial.runs[0].key}
-    assert (tmp_path / "cache" / "compiled.txt").read_text().split() == ["T/8ms/shipped", "T/8ms/kept"]
+    assert not (tmp_path / "cache" / "compiled.txt").exists()
     assert (tmp_path / "out" / "rows.jsonl").read_text() == ""
+
+
+def test_a_setting_is_compiled_before_its_budget_is_known(tmp_path: Path) -> None:
+    trial, rows = trial_of("kept"), Rows()
+    waiting = list(pending_groups(trial, rows, {trial.runs[0].key}, unknown=5))
+    assert [(group.setting, group.intervals) for group in waiting] == [("T/8ms/shipped", 5), ("T/8ms/kept", 5)]
+    assert list(pending_groups(trial, rows, {trial.runs[0].key})) == []
