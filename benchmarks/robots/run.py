@@ -386,6 +386,7 @@ def main() -> int:
     parser.add_argument("--compilers", type=int, default=4, help="processes that compile what comes next")
     parser.add_argument("--cache", type=Path, default=Path("/tmp/robots-trial-cache"), help="compiled programs")
     parser.add_argument("--only", nargs="*", default=(), help="tasks to run, instead of all")
+    parser.add_argument("--afresh", action="store_true", help="also what the committed results have")
     parser.add_argument("--retry", action="store_true", help="also settings that have failed in earlier commands")
     parser.add_argument(
         "--list", action="store_true", help="say what would be run, and how long it is expected to take"
@@ -397,7 +398,7 @@ def main() -> int:
     deadline = time.time() + asked.seconds - GRACE_S
     set_environment(asked.cache)
     files = [
-        HERE.parent.parent / "results" / "robots" / ROWS,
+        *([] if asked.afresh else [HERE.parent.parent / "results" / "robots" / ROWS]),
         *(asked.rows or ()),
         asked.cache / ROWS,
         asked.out / ROWS,

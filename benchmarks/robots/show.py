@@ -1,0 +1,76 @@
+"""What the arms of each task have so far: python -m benchmarks.robots.show [OUT ...].
+
+Without a folder it shows the committed results; with folders, the rows that came back there. Scores are relative to
+what the shipped values gain over untrained policies at the shipped cycle time, as `judge.py` has it: 0 is learning
+nothing, 1 is what Playground's own setting has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import fmean
+
+from benchmarks.robots.judge import Judgement, Measure
+from benchmarks.robots.merge import RESULTS
+from benchmarks.robots.rows import read_rows
+from benchmarks.robots.trial import read_trial
+
+HEAD = ("dt", "arm", "seeds", "score", "at the end", "lost to falls")
+
+
+def relative(judgement: Judgement, task: str, dt_ms: float, arm: str, measure: Measure) -> float | None:
+    """An arm's mean relative score over its seeds; None where the shipped values were not run or gained nothing."""
+    scale, start = judgement.scale(task, measure), judgement.untrained(task, dt_ms)
+    values = [
+        row["start"] if row[measure] is None else row[measure] for row in judgement.runs(task, dt_ms, arm).values()
+    ]
+    return None if scale is None else (fmean(values) - start) / scale
+
+
+def lines_of(judgement: Judgement, task: str) -> Iterator[tuple[str, ...]]:
+    """A line for each cycle time and arm of a task that has a run."""
+    settings = [setting for setting in judgement.trial.settings.values() if setting.task == task]
+    for setting in sorted(settings, key=lambda setting: setting.dt_ms):
+        for arm in setting.arms:
+            if runs := judgement.runs(task, setting.dt_ms, arm):
+                scores = (relative(judgement, task, setting.dt_ms, arm, measure) for measure in ("score", "final"))
+                falls = fmean(1.0 if row["fallen"] is None else row["fallen"] for row in runs.values())
+                seeds = ", ".join(map(str, sorted(runs)))
+                numbers = ("-" if score is None else f"{score:.2f}" for score in scores)
+                yield f"{setting.dt_ms:g} ms", arm, seeds, *numbers, f"{falls:.0%}"
+
+
+def table_of(judgement: Judgement) -> str:
+    """All tasks that have a run."""
+    found = []
+    for task in judgement.trial.tasks:
+        lines = [HEAD, *lines_of(judgement, task)]
+        if len(lines) > 1:
+            widths = [max(len(line[column]) for line in lines) for column in range(len(HEAD))]
+            planned = judgement.trial.settings[next(run.setting for run in judgement.trial.runs if task in run.setting)]
+            intervals = judgement.rows.budget_intervals(task) or 0
+            found.append(f"{task}, {planned.interval_s * intervals:,.0f} simulated seconds a run")
+            found += ["  " + "  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
+    return "\n".join(found) or "There are no runs yet."
+
+
+def main() -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folders", type=Path, nargs="*", help="with a rows.jsonl in each")
+    parser.add_argument("--rehearsal", action="store_true", help="show the rows of a rehearsal, and no others")
+    asked = parser.parse_args()
+    files = [folder / "rows.jsonl" for folder in asked.folders or [RESULTS]]
+    missing = [str(file) for file in files if not file.exists()]
+    if missing:
+        print(f"There is no {', '.join(missing)}.", file=sys.stderr)
+        return 1
+    print(table_of(Judgement(read_trial(), read_rows(files, rehearsal=asked.rehearsal))))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
