@@ -9,7 +9,7 @@ from cycletime.errors import InputError
 from cycletime.libraries import LIBRARIES
 from cycletime.rules import PPO, SAC
 
-PPO_LIBRARIES = [name for name, library in LIBRARIES.items() if library.ppo]
+PPO_LIBRARIES = [name for name, library in LIBRARIES.items() if "ppo" in library]
 BASELINE = PPO(dt="16ms")
 
 

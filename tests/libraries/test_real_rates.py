@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cycletime.libraries.names import RATES
+from cycletime.libraries import LIBRARIES
 from cycletime.libraries.parameters import OneRate
 from cycletime.rules import ALGORITHMS, PPO
 
@@ -49,7 +49,7 @@ def rejax(name: str) -> Mapping[str, Any]:
     ],
 )
 def test_the_words_and_their_defaults_are_the_library_s_own(library: str, algorithm: str, own: Any) -> None:  # noqa: ANN401
-    words, real = RATES[library][algorithm], own()
+    words, real = LIBRARIES[library][algorithm].rates, own()
     rates = [rate for rate in (words.learning_rate, words.clip) if rate is not None]
     for word in (word for rate in rates for word in rate.words):
         default = real[word.name.removeprefix("algorithm.")]
@@ -57,7 +57,7 @@ def test_the_words_and_their_defaults_are_the_library_s_own(library: str, algori
 
 
 def test_rsl_rl_s_sigma_is_its_distribution_s() -> None:
-    sigma = RATES["rsl-rl"]["ppo"].noise_std
+    sigma = LIBRARIES["rsl-rl"]["ppo"].rates.noise_std
     assert isinstance(sigma, OneRate)
     real = signature("rsl_rl.modules.distribution", "GaussianDistribution")
     assert real["init_std"] == sigma.words[0].default

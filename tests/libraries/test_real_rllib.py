@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from cycletime.libraries import LIBRARIES
-from cycletime.libraries.names import RATES
-from cycletime.libraries.off_policy import ReplayRatio
+from cycletime.libraries.off_policy import OffPolicyTable, ReplayRatio
 from cycletime.libraries.parameters import ParamName
 from cycletime.rules import PPO, SAC
 
@@ -55,7 +54,7 @@ def updates(algo: Any) -> int:  # noqa: ANN401 - an Algorithm
 
 @pytest.mark.parametrize(("algorithm", "also"), [("ppo", ["learning-rate", "clip"]), ("sac", ["learning-rate"])])
 def test_rates_start_from_rllib_s_own_and_are_taken(algorithm: str, also: list[str]) -> None:
-    words = RATES["rllib"][algorithm]
+    words = LIBRARIES["rllib"][algorithm].rates
     rates = [rate for rate in (words.learning_rate, words.clip) if rate is not None]
     own = config(algorithm)
     assert {word.name: getattr(own, word.name) for rate in rates for word in rate.words} == {
@@ -79,10 +78,12 @@ def test_every_exported_name_is_taken_and_the_whole_is_valid(algorithm: str) -> 
 
 @pytest.mark.parametrize("algorithm", ["ppo", "sac"])
 def test_every_default_is_rllib_s_own(algorithm: str) -> None:
-    words, made = getattr(LIBRARIES["rllib"], algorithm), config(algorithm)
-    defaults = {word.name: word.default for word in vars(words).values() if isinstance(word, ParamName)}
+    words, made = LIBRARIES["rllib"][algorithm], config(algorithm)
+    said = [word for word in vars(words).values() if isinstance(word, ParamName) and word.default is not None]
+    defaults = {word.name: word.default for word in said if "." not in word.name}
+    assert words.discount.name in defaults
     assert defaults == {name: getattr(made, name) for name in defaults}
-    if algorithm == "sac":
+    if isinstance(words, OffPolicyTable):
         assert isinstance(words.updates, ReplayRatio)
         assert made.train_batch_size_per_learner == words.updates.default_minibatch
 

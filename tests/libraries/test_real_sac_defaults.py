@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cycletime.libraries import LIBRARIES
+from cycletime.libraries.off_policy import OffPolicyTable
 
 pytestmark = pytest.mark.libraries
 
@@ -47,8 +48,8 @@ def tianshou_defaults() -> dict[str, Any]:
     ],
 )
 def test_parts_start_from_what_the_library_itself_takes(library: str, own: Any) -> None:  # noqa: ANN401
-    words = LIBRARIES[library].sac
-    assert words is not None
+    words = LIBRARIES[library]["sac"]
+    assert isinstance(words, OffPolicyTable)
     assert words.defaults
     real: Mapping[str, Any] = own()
     assert {name: real[name] for name in words.defaults} == dict(words.defaults)

@@ -56,7 +56,7 @@ def test_the_defaults_are_those_of_the_constructor_and_every_name_of_it_is_given
     signature = inspect.signature(constructor(algorithm)).parameters
     own = {name: each.default for name, each in signature.items() if each.default is not inspect.Parameter.empty}
     assert ALGORITHMS[algorithm].from_("sb3", dt="40ms").to("sb3").items() <= own.items()
-    words = LIBRARIES["stable-baselines3"].of(algorithm)
+    words = LIBRARIES["stable-baselines3"][algorithm]
     assert getattr(words, "defaults", {}).items() <= own.items()
     same = ALGORITHMS[algorithm].from_("sb3", dt="40ms", **own).to("sb3")
     assert dict(same) == own

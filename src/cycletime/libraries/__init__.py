@@ -12,17 +12,15 @@ from typing import Any, TypeVar
 
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, did_you_mean
-from cycletime.libraries.names import ALIASES, DISPLAY_NAMES, LIBRARIES, RATES
+from cycletime.libraries.names import ALIASES, DISPLAY_NAMES, LIBRARIES, Table, table_names
 from cycletime.libraries.off_policy import OffPolicyTable
-from cycletime.libraries.on_policy import OnPolicyTable
-from cycletime.libraries.parameters import ParamName, RateTable, SettingsReader, flatten_settings, setting_prefixes
+from cycletime.libraries.parameters import ParamName, SettingsReader, flatten_settings, setting_prefixes
 from cycletime.libraries.time_keys import (
     TimeChange,
     canonical_names,
     carry_time_keys,
     means_time,
     stated_cycle_time,
-    table_names,
     time_notes,
 )
 from cycletime.rules.hyperparameters import Hyperparameters, LibrarySource, LibraryValues
@@ -45,8 +43,7 @@ def export_values(
     if n_envs is None:
         n_envs = source.n_envs if source else 1
     n_envs = check_count("n_envs", n_envs)
-    rates = RATES[name][values.algorithm]
-    said, notes = _settings_for(values, words, rates, n_envs, layout)
+    said, notes = _settings_for(values, words, n_envs, layout)
     action_size = getattr(values, "action_size", None)
     sized = said if action_size is None else {**said, "action_size": action_size}
     understood = read_settings(type(values), name, values.dt, n_envs, sized)
@@ -57,9 +54,9 @@ def export_values(
     if source:
         together = words.said_together if isinstance(words, OffPolicyTable) else ()
         first_read = read_settings(type(values), source.library, source.dt, source.n_envs, source.values)
-        at_first = _settings_for(first_read, words, rates, source.n_envs, {})[0]
+        at_first = _settings_for(first_read, words, source.n_envs, {})[0]
         said = _merge_source(source, said, at_first, together)
-        known = table_names(words, rates)
+        known = table_names(words)
         changes: list[TimeChange] = []
         if values.dt != source.dt:
             moved = together if any(said.get(each) != source.values.get(each) for each in together) else ()
@@ -86,9 +83,8 @@ def _spelled(source: LibrarySource, said: Mapping[str, Any], known: Collection[s
 def read_settings(cls: type[H], library: str, dt: DurationLike, n_envs: int | None, values: Mapping[str, object]) -> H:
     """Hyper-parameters from a library's words."""
     name, words = _find_table(library, cls.algorithm)
-    rates = RATES[name][cls.algorithm]
     flat = flatten_settings(values)
-    canonical = canonical_names(name, flat, table_names(words, rates))
+    canonical = canonical_names(name, flat, table_names(words))
     given = SettingsReader(name, {canonical[each]: value for each, value in flat.items()})
     if (stated := stated_cycle_time(name, given.values)) and stated[0] != Duration(dt):
         raise InputError(f"{name}'s {stated[1]} is a cycle time of {stated[0]}, and {Duration(dt)} is given: give one.")
@@ -103,13 +99,13 @@ def read_settings(cls: type[H], library: str, dt: DurationLike, n_envs: int | No
         fields = {**words.read_sizes(given, n_envs), **decays}
         usual = {"discount": words.discount.default, "trace_decay": words.trace_decay.default}
         defaults = {name: value for name, value in usual.items() if value is not None}
-    said_rates, default_rates = rates.read(given)
+    said_rates, default_rates = words.rates.read(given)
     fields |= said_rates
     given.refuse_slips()
     spelling = {new: old for old, new in canonical.items() if means_time(name, new) or new in given.known}
     branches = setting_prefixes(given.known) | setting_prefixes(spelling.values())
     parts = flatten_settings(values, branches)
-    whole = rates.whole({canonical.get(each, each): value for each, value in parts.items()})
+    whole = words.rates.whole({canonical.get(each, each): value for each, value in parts.items()})
     source = LibrarySource(
         name,
         Duration(dt),
@@ -135,8 +131,7 @@ def given_cycle_time(library: str, values: Mapping[str, object]) -> Duration | N
 
 def _settings_for(
     values: Hyperparameters,
-    words: OnPolicyTable | OffPolicyTable,
-    rates: RateTable,
+    words: Table,
     n_envs: int,
     layout: Mapping[str, int],
 ) -> tuple[dict[str, Any], list[str]]:
@@ -144,11 +139,11 @@ def _settings_for(
     said: dict[str, Any] = {words.n_envs.name: n_envs} if words.n_envs else {}
     if isinstance(words, OffPolicyTable):
         assert isinstance(values, OffPolicy), "an algorithm has the words of its kind"
-        return said | words.write(values, n_envs) | rates.write(values), []
+        return said | words.write(values, n_envs) | words.rates.write(values), []
     assert isinstance(values, PPO | A2C), "an algorithm has the words of its kind"
     sizes, notes = words.write_sizes(values, n_envs, layout)
     decays = {words.discount.name: values.discount, words.trace_decay.name: values.trace_decay}
-    return said | sizes | decays | rates.write(values), notes
+    return said | sizes | decays | words.rates.write(values), notes
 
 
 def _merge_source(
@@ -175,14 +170,14 @@ def _library_name(library: str) -> str:
     return ALIASES.get(name, name)
 
 
-def _find_table(library: str, algorithm: str) -> tuple[str, OnPolicyTable | OffPolicyTable]:
+def _find_table(library: str, algorithm: str) -> tuple[str, Table]:
     name = _library_name(library)
     if name not in LIBRARIES:
         near = did_you_mean(name, [*LIBRARIES, *ALIASES])
         raise InputError(f"Unknown library {library!r}: choose one of {', '.join(LIBRARIES)}{near}")
-    words = LIBRARIES[name].of(algorithm)
+    words = LIBRARIES[name].get(algorithm)
     if words is None:
-        have = [other for other, found in LIBRARIES.items() if found.of(algorithm)]
+        have = [other for other, found in LIBRARIES.items() if algorithm in found]
         raise InputError(f"{name} has no {algorithm.upper()} that is known here: choose one of {', '.join(have)}.")
     return name, words
 

@@ -11,7 +11,7 @@ from dataclasses import fields
 from math import isfinite
 from typing import Any
 
-from cycletime.libraries.names import DISPLAY_NAMES, LIBRARIES, RATES
+from cycletime.libraries.names import DISPLAY_NAMES, LIBRARIES
 from cycletime.rules import ALGORITHMS
 from cycletime.rules.hyperparameters import Hyperparameters
 from cycletime.rules.laws import ENTROPY_FORMULA
@@ -42,13 +42,9 @@ def calculator_data() -> dict[str, Any]:
         "libraries": {
             library: {
                 "spoken": DISPLAY_NAMES.get(library, library),
-                "algorithms": {
-                    algorithm: {"words": _tagged(words), "rates": _tagged(RATES[library][algorithm])}
-                    for algorithm in ALGORITHMS
-                    if (words := table.of(algorithm)) is not None
-                },
+                "algorithms": {algorithm: _tagged(words) for algorithm, words in tables.items()},
             }
-            for library, table in LIBRARIES.items()
+            for library, tables in LIBRARIES.items()
         },
     }
 

@@ -20,7 +20,7 @@ from cycletime.libraries import export_values, read_settings
 from cycletime.libraries.config_edit import changed_document, is_editable, rewrite_file
 from cycletime.libraries.config_files import ConfigFile
 from cycletime.libraries.configuration import Configuration, Setting, Side
-from cycletime.libraries.names import LIBRARIES, RATES
+from cycletime.libraries.names import LIBRARIES, table_names
 from cycletime.libraries.on_policy import notes_on_environments
 from cycletime.libraries.plain_yaml import KeyPath
 from cycletime.libraries.synonyms import our_fields
@@ -31,7 +31,6 @@ from cycletime.libraries.time_keys import (
     canonical_names,
     carry_time_keys,
     environment_keys,
-    table_names,
 )
 from cycletime.libraries.yaml_edit import value_at
 from cycletime.libraries.zoo import NOISE, as_zoo_file, with_cycle_time_wrapper
@@ -309,7 +308,7 @@ class _Transfer:
         after: Hyperparameters,
     ) -> list[Change]:
         """Settings that are others now by the rule; what a file does not say is the library's default."""
-        words = LIBRARIES[library].of(after.algorithm)
+        words = LIBRARIES[library].get(after.algorithm)
         usual = getattr(words, "defaults", {})
         old = export_values(_without_noise(before), library, self.n_envs, {})
         known = {name: value for name, value in {**usual, **old}.items() if value is not None or name not in usual}
@@ -328,7 +327,7 @@ class _Transfer:
 
     def _read(self, library: str, kind: type[Hyperparameters]) -> Hyperparameters:
         settings = self.configuration.of("agent")
-        words = LIBRARIES[library].of(kind.algorithm)
+        words = LIBRARIES[library].get(kind.algorithm)
         number = words.n_envs.name if words and words.n_envs else "n_envs"
         names = canonical_names(library, settings, {number})
         said = {name: value for name, value in settings.items() if names[name] not in (number, "n_envs")}
@@ -363,7 +362,7 @@ class _Transfer:
         settings = self.configuration.of("agent")
         both = {**settings, **self.configuration.of("environment")}
         keys = environment_keys(library, both, trainer=True)
-        tables = _names_of(library, self.configuration.algorithm or "")
+        tables = table_names(self.configuration.table)
         left = [name for name in settings if name not in tables]
         return carry_time_keys(library, settings, self.rho, left, keys)
 
@@ -450,18 +449,13 @@ class _Transfer:
 
     def _reason(self, library: str, name: str, before: Hyperparameters, after: Hyperparameters) -> str:
         """The rule's formula for what a name means, and its seconds before and after."""
-        canonical = canonical_names(library, [name], _names_of(library, after.algorithm))[name]
+        canonical = canonical_names(library, [name], table_names(LIBRARIES[library].get(after.algorithm)))[name]
         ours = our_fields(library, after.algorithm).get(canonical, canonical)
         law = after.origin.laws.get(ours) if after.origin else None
         formula = law.formula if law else f"rule '{after.origin.rule}'" if after.origin else "the rule"
         spans = [each.seconds().get(ours) for each in (before, after)]
         told = list(dict.fromkeys(format_seconds(span) for span in spans if span is not None))
         return ", ".join(each for each in (f"{ours}: {formula}", " -> ".join(told)) if each)
-
-
-def _names_of(library: str, algorithm: str) -> set[str]:
-    words = LIBRARIES[library].of(algorithm)
-    return table_names(words, RATES[library][algorithm]) if words else set()
 
 
 def _derived(settings: Collection[str]) -> tuple[str, ...]:

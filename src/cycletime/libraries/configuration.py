@@ -17,9 +17,8 @@ from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 from cycletime.duration import Duration
 from cycletime.errors import InputError, unknown_name_error
 from cycletime.libraries.config_files import ConfigFile, is_pickled, read_config_file
-from cycletime.libraries.names import ALIASES, LIBRARIES, RATES
-from cycletime.libraries.off_policy import OffPolicyTable
-from cycletime.libraries.on_policy import Brax, Counted, OnPolicyTable, Puffer, Sized
+from cycletime.libraries.names import ALIASES, LIBRARIES, Table, table_names
+from cycletime.libraries.on_policy import Brax, Counted, Puffer, Sized
 from cycletime.libraries.parameters import ParamName
 from cycletime.libraries.plain_yaml import KeyPath, is_saved_ordered_dict, repeated_keys
 from cycletime.libraries.recognise import LOOKED_FOR, is_zoo_file, recognise_algorithm, recognise_parts
@@ -32,7 +31,6 @@ from cycletime.libraries.time_keys import (
     find_key,
     means_time,
     stated_cycle_time,
-    table_names,
 )
 from cycletime.libraries.yaml_edit import effective_entry
 from cycletime.rules import ALGORITHMS
@@ -158,15 +156,13 @@ class Configuration:
         return self.positive(self.physics_step)
 
     @cached_property
-    def table(self) -> OnPolicyTable | OffPolicyTable | None:
+    def table(self) -> Table | None:
         """The library's names for the agent's values, if its algorithm has a rule."""
-        if self.library is None or self.algorithm not in ALGORITHMS:
-            return None
-        return LIBRARIES[self.library].of(self.algorithm)
+        return LIBRARIES.get(self.library or "", {}).get(self.algorithm or "")
 
     @cached_property
     def _known(self) -> set[str]:
-        return table_names(self.table, RATES[self.library or ""][self.algorithm or ""]) if self.table else set()
+        return table_names(self.table)
 
     @cached_property
     def _names(self) -> dict[str, str]:

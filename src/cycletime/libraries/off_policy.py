@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import lcm
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from cycletime.errors import InputError
-from cycletime.libraries.parameters import NotANumberError, ParamName, SettingsReader
+from cycletime.libraries.parameters import NotANumberError, ParamName, RateTable, SettingsReader
 from cycletime.rules.hyperparameters import Hyperparameters
 from cycletime.rules.laws import Number, nearest_whole
 from cycletime.rules.quantities import Quantity, update_rhythm
@@ -23,49 +23,41 @@ _AS_MANY_AS_COLLECTED = -1
 """Stable-Baselines3's word for as many updates as transitions were collected."""
 
 
-class Updates(Protocol):
-    """How one library says how many updates it makes."""
-
-    def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
-        """The library's words for this many updates per agent step (of one environment)."""
-
-    def read(self, given: SettingsReader, n_envs: int, minibatch: int | None) -> Number | None:
-        """The updates per agent step, if anything was said of them."""
-
-
 @dataclass(frozen=True)
 class UpdatesPerPeriod:
     """So many updates after so many steps of all environments together."""
 
-    updates: str
-    period: str
+    updates: ParamName
+    period: ParamName
 
     def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
+        """The library's words for this many updates per agent step (of one environment)."""
         per_vector_step = per_step * n_envs
         # In the rhythm that was said where a whole number of updates fits: after 64 steps 32 updates, not after 2 one.
-        usual = values.library_source.layout.get(self.period, 1) if values.library_source else 1
+        usual = values.library_source.layout.get(self.period.name, 1) if values.library_source else 1
         period = usual if (per_vector_step * usual).denominator == 1 else per_vector_step.denominator
-        return {self.updates: int(per_vector_step * period), self.period: period}
+        return {self.updates.name: int(per_vector_step * period), self.period.name: period}
 
     def read(self, given: SettingsReader, n_envs: int, minibatch: int | None) -> Number | None:
-        updates = given.optional_number(self.updates)
-        _unpack_steps(given, self.period)
+        """The updates per agent step, if anything was said of them."""
+        updates, name = given.optional_number(self.updates.name), self.period.name
+        _unpack_steps(given, name)
         try:
-            period = given.optional_number(self.period)
+            period = given.optional_number(name)
         except NotANumberError:
-            said = given.values[self.period]
+            said = given.values[name]
             given.left_alone["updates_per_step"] = (
-                f"{given.library}'s {self.period} is {said!r}: updates that come once per episode are left alone."
+                f"{given.library}'s {name} is {said!r}: updates that come once per episode are left alone."
             )
             if updates == _AS_MANY_AS_COLLECTED:
                 return 1.0
             raise
         if (updates, period) == (None, None):
             return None
-        usual = given.layout[self.period] = given.count(ParamName(self.period, 1))
+        usual = given.layout[name] = given.count(self.period)
         if updates == _AS_MANY_AS_COLLECTED:
             return 1.0
-        return given.count(ParamName(self.updates, 1)) / (usual * n_envs)
+        return given.count(self.updates) / (usual * n_envs)
 
 
 def _unpack_steps(given: SettingsReader, name: str) -> None:
@@ -79,13 +71,13 @@ def _unpack_steps(given: SettingsReader, name: str) -> None:
 class WholeUpdates:
     """A whole number of updates after each step of all environments together."""
 
-    updates: str
+    updates: ParamName
 
     def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
-        return {self.updates: nearest_whole(per_step * n_envs)}
+        return {self.updates.name: nearest_whole(per_step * n_envs)}
 
     def read(self, given: SettingsReader, n_envs: int, minibatch: int | None) -> Number | None:
-        updates = given.optional_positive(self.updates)
+        updates = given.optional_positive(self.updates.name)
         return None if updates is None else float(updates / n_envs)
 
 
@@ -93,18 +85,18 @@ class WholeUpdates:
 class UpdateRatio:
     """Updates per transition, as a ratio."""
 
-    ratio: str
-    collected: str | None = None
+    ratio: ParamName
+    collected: ParamName | None = None
     """A name for the transitions collected at a time, which must make a whole number of updates."""
 
     def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
-        collected = {self.collected: lcm(per_step.denominator, n_envs)} if self.collected else {}
-        return {self.ratio: float(per_step), **collected}
+        collected = {self.collected.name: lcm(per_step.denominator, n_envs)} if self.collected else {}
+        return {self.ratio.name: float(per_step), **collected}
 
     def read(self, given: SettingsReader, n_envs: int, minibatch: int | None) -> Number | None:
         if self.collected:
-            given.optional_positive(self.collected)
-        return given.optional_positive(self.ratio)
+            given.optional_positive(self.collected.name)
+        return given.optional_positive(self.ratio.name)
 
 
 @dataclass(frozen=True)
@@ -114,14 +106,14 @@ class ReplayRatio:
     RLlib makes whole rounds of it: so many updates per step of all environments, or one update every so many steps.
     """
 
-    ratio: str
+    ratio: ParamName
     default_minibatch: int
 
     def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
-        return {self.ratio: _in_whole_rounds(per_step, n_envs) * (values.minibatch or self.default_minibatch)}
+        return {self.ratio.name: _in_whole_rounds(per_step, n_envs) * (values.minibatch or self.default_minibatch)}
 
     def read(self, given: SettingsReader, n_envs: int, minibatch: int | None) -> Number | None:
-        ratio = given.optional_positive(self.ratio)
+        ratio = given.optional_positive(self.ratio.name)
         return None if ratio is None else _in_whole_rounds(ratio / (minibatch or self.default_minibatch), n_envs)
 
 
@@ -135,15 +127,19 @@ def _in_whole_rounds(per_step: Number, n_envs: int) -> float:
 class UpdatePeriod:
     """The agent steps from one update to the next; a fraction of one means several updates per step."""
 
-    period: str
+    period: ParamName
 
     def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
         many = per_step >= 1
-        return {self.period: 1 / nearest_whole(per_step) if many else nearest_whole(1 / per_step)}
+        return {self.period.name: 1 / nearest_whole(per_step) if many else nearest_whole(1 / per_step)}
 
     def read(self, given: SettingsReader, n_envs: int, minibatch: int | None) -> Number | None:
-        period = given.optional_positive(self.period)
+        period = given.optional_positive(self.period.name)
         return None if period is None else 1 / float(period)
+
+
+Updates: TypeAlias = UpdatesPerPeriod | WholeUpdates | UpdateRatio | ReplayRatio | UpdatePeriod
+"""How one library says how many updates it makes."""
 
 
 @dataclass(frozen=True)
@@ -151,54 +147,61 @@ class OffPolicyTable:
     """How one library says what SAC or its like has that depends on the cycle time; None where it has no word."""
 
     discount: ParamName
-    tau: str | None = None
+    rates: RateTable
+    tau: ParamName | None = None
     """Target smoothing as we have it."""
-    one_minus_tau: str | None = None
+    one_minus_tau: ParamName | None = None
     """Or its complement."""
-    updates_per_target_move: str | None = None
+    updates_per_target_move: ParamName | None = None
     """The setting that says how many updates pass from one move of the targets to the next, if that is not one."""
-    replay: str | None = None
-    minibatch: str | None = None
-    warmup: tuple[str, ...] = ()
+    replay: ParamName | None = None
+    minibatch: ParamName | None = None
+    warmup: tuple[ParamName, ...] = ()
     """All the names that must agree on when learning starts."""
     per_vector_step: frozenset[str] = frozenset()
     """Our fields that the library counts in steps of all environments together, not in transitions."""
     updates: Updates | None = None
-    entropy: str | None = None
+    entropy: ParamName | None = None
     entropy_per_dimension: int | None = None
     """If the target entropy is this sign times a coefficient times |A|: the sign."""
     n_envs: ParamName | None = None
-    defaults: Mapping[str, Number] = field(default_factory=dict)
-    """By the library's names: what it takes where nothing is said."""
     remarks: Mapping[str, str] = field(default_factory=dict)
     """By field: what the library does where it has no word."""
 
     @property
     def said_together(self) -> tuple[str, ...]:
         """The names of which one means nothing without the other: -1 updates are as many as the period has steps."""
-        return (self.updates.updates, self.updates.period) if isinstance(self.updates, UpdatesPerPeriod) else ()
+        words = self.updates
+        return (words.updates.name, words.period.name) if isinstance(words, UpdatesPerPeriod) else ()
+
+    @property
+    def defaults(self) -> dict[str, Number]:
+        """By the library's names: what it takes where nothing is said."""
+        updates = vars(self.updates).values() if self.updates else ()
+        words = (self.tau, self.one_minus_tau, self.replay, *self.warmup, *updates)
+        return {each.name: each.default for each in words if isinstance(each, ParamName) and each.default is not None}
 
     def write(self, values: OffPolicy, n_envs: int) -> dict[str, Any]:
         """All that was stated and that the library has a word for."""
         updates = self._updates(values, n_envs)
         tau = values.target_smoothing
-        moves = updates.get(self.updates_per_target_move or "", 1)
+        moves = updates.get(self.updates_per_target_move.name, 1) if self.updates_per_target_move else 1
         pairs = [
-            (self.discount.name, values.discount),
+            (self.discount, values.discount),
             (self.tau, tau),
             (self.one_minus_tau, None if tau is None else (1 - tau) ** moves),
             (self.replay, self._counted("replay_capacity", values.replay_capacity, n_envs)),
             (self.minibatch, values.minibatch),
-            *((name, self._counted("warmup_steps", values.warmup_steps, n_envs)) for name in self.warmup),
+            *((word, self._counted("warmup_steps", values.warmup_steps, n_envs)) for word in self.warmup),
             (self.entropy, self._entropy(values) if isinstance(values, SAC) else None),
         ]
-        return {name: value for name, value in pairs if name is not None and value is not None} | updates
+        return {word.name: value for word, value in pairs if word is not None and value is not None} | updates
 
     def read(self, given: SettingsReader, n_envs: int, kind: type[Hyperparameters]) -> dict[str, Any]:
         """Our fields, for what was given; for SAC the action's size may be among it."""
-        minibatch = given.optional_positive(self.minibatch) if self.minibatch else None
+        minibatch = given.optional_positive(self.minibatch.name) if self.minibatch else None
         readers: dict[str, Callable[[], Number | None]] = {
-            "target_smoothing": lambda: self._complement(given) if self.one_minus_tau else _optional(given, self.tau),
+            "target_smoothing": lambda: self._read_tau(given),
             "replay_capacity": lambda: self._uncounted("replay_capacity", _optional(given, self.replay), n_envs),
             "warmup_steps": lambda: self._uncounted("warmup_steps", self._warmup(given), n_envs),
             "updates_per_step": lambda: self.updates.read(given, n_envs, _as_int(minibatch)) if self.updates else None,
@@ -217,19 +220,20 @@ class OffPolicyTable:
     def defaults_beside(self, given: SettingsReader, n_envs: int, kind: type[Hyperparameters]) -> dict[str, Number]:
         """By our fields, what the library takes for what was not given."""
         said = {name: value for name, value in given.values.items() if value is not None}
-        warm = any(name in said for name in self.warmup)
-        defaults = {name: value for name, value in self.defaults.items() if not (warm and name in self.warmup)}
+        warmup = {word.name for word in self.warmup}
+        left = warmup if warmup & said.keys() else ()
+        defaults = {name: value for name, value in self.defaults.items() if name not in left}
         fields = self.read(SettingsReader(given.library, {**defaults, **said}), n_envs, kind)
         return {name: value for name, value in fields.items() if value is not None}
 
-    def _complement(self, given: SettingsReader) -> Number | None:
-        name, moves = self.one_minus_tau or "", None
-        if self.updates_per_target_move:
-            moves = given.optional_positive(self.updates_per_target_move)
-        kept = given.optional_number(name)
+    def _read_tau(self, given: SettingsReader) -> Number | None:
+        if self.one_minus_tau is None:
+            return _optional(given, self.tau)
+        moves = given.optional_positive(self.updates_per_target_move.name) if self.updates_per_target_move else None
+        kept = given.optional_number(self.one_minus_tau.name)
         if kept is None:
             return None
-        Quantity(name, "", low=0, high=1, low_allowed=True).check(kept)
+        Quantity(self.one_minus_tau.name, "", low=0, high=1, low_allowed=True).check(kept)
         return 1 - kept ** (1 / (moves or 1))
 
     def _updates(self, values: OffPolicy, n_envs: int) -> dict[str, Any]:
@@ -246,30 +250,30 @@ class OffPolicyTable:
         return count * n_envs if count is not None and field in self.per_vector_step else count
 
     def _warmup(self, given: SettingsReader) -> Number | None:
-        said = {name: value for name in self.warmup if (value := given.optional_number(name)) is not None}
+        said = {word.name: value for word in self.warmup if (value := _optional(given, word)) is not None}
         if len(set(said.values())) > 1:
             both = " and ".join(f"{name} {value}" for name, value in said.items())
             raise InputError(f"{given.library}'s {both} differ: give one of them, as the warm-up.")
         return next(iter(said.values()), None)
 
     def _entropy(self, sac: SAC) -> float | None:
-        if sac.target_entropy is None or self.entropy_per_dimension is None:
+        if sac.target_entropy is None or self.entropy is None or self.entropy_per_dimension is None:
             return sac.target_entropy
         if sac.action_size is None:
-            raise InputError(f"{self.entropy} is a multiple of the action's size: state action_size.")
+            raise InputError(f"{self.entropy.name} is a multiple of the action's size: state action_size.")
         return self.entropy_per_dimension * sac.target_entropy / sac.action_size
 
     def _read_entropy(self, given: SettingsReader, action_size: Number | None) -> Number | None:
         value = _optional(given, self.entropy)
-        if value is None or self.entropy_per_dimension is None:
+        if value is None or self.entropy is None or self.entropy_per_dimension is None:
             return value
         if action_size is None:
-            raise InputError(f"{self.entropy} is a multiple of the action's size: give action_size.")
+            raise InputError(f"{self.entropy.name} is a multiple of the action's size: give action_size.")
         return self.entropy_per_dimension * value * action_size
 
 
-def _optional(given: SettingsReader, name: str | None) -> Number | None:
-    return given.optional_number(name) if name else None
+def _optional(given: SettingsReader, word: ParamName | None) -> Number | None:
+    return given.optional_number(word.name) if word else None
 
 
 def _as_int(value: Number | None) -> int | None:

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, gcd, inf, lcm
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from cycletime.errors import InputError
-from cycletime.libraries.parameters import ParamName, SettingsReader
+from cycletime.libraries.parameters import ParamName, RateTable, SettingsReader
 from cycletime.rules.hyperparameters import Hyperparameters
 from cycletime.rules.laws import nearest_whole
 from cycletime.rules.ppo import A2C, PPO
@@ -26,28 +26,6 @@ _KEEPS_THE_COUNT = 0.05
 OnPolicy: TypeAlias = PPO | A2C
 
 
-class OnPolicyTable(Protocol):
-    """How one library says PPO's four values, or A2C's three."""
-
-    @property
-    def discount(self) -> ParamName:
-        """The name of gamma."""
-
-    @property
-    def trace_decay(self) -> ParamName:
-        """The name of lambda."""
-
-    @property
-    def n_envs(self) -> ParamName | None:
-        """The number of parallel environments, where it is a setting."""
-
-    def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
-        """The rollout and the mini-batch in the library's words, and what ``{library}`` does with them."""
-
-    def read_sizes(self, given: SettingsReader, n_envs: int) -> dict[str, int]:
-        """The batch and the minibatch, and the minibatch_count where the library counts them."""
-
-
 @dataclass(frozen=True)
 class Sized:
     """A rollout, per environment or over all, and a mini-batch of a given size."""
@@ -58,6 +36,7 @@ class Sized:
     """m; None if the whole batch is one gradient step."""
     discount: ParamName
     trace_decay: ParamName
+    rates: RateTable
     size_is_per_env: bool = False
     """Whether those of one environment are meant, or of all together, which is b."""
     n_envs: ParamName | None = None
@@ -68,12 +47,13 @@ class Sized:
     only_whole_minibatches: bool = False
     takes_more_than_the_batch: bool = False
     """Whether an m greater than b is the whole batch, and no error."""
-    buffer: str | None = None
+    buffer: ParamName | None = None
     """A further setting that must hold the whole batch, or the library loses the rest silently."""
     tail: str = ""
     """What happens to the samples that fill no mini-batch, with {library}, {left}, {m} and {instead} filled in."""
 
     def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
+        """The rollout and the mini-batch in the library's words, and what ``{library}`` does with them."""
         _refuse_layout(layout)
         minibatch = max(values.minibatch, self.smallest_minibatch)
         unit = n_envs if self.collects_whole_vector_steps else 1
@@ -87,7 +67,7 @@ class Sized:
         if self.minibatch:
             sizes[self.minibatch.name] = minibatch
         if self.buffer:
-            sizes[self.buffer] = batch
+            sizes[self.buffer.name] = batch
         return sizes, [self._tail(batch, minibatch, unit, n_envs)] if self.tail and batch % minibatch else []
 
     def _tail(self, batch: int, minibatch: int, unit: int, n_envs: int) -> str:
@@ -100,7 +80,7 @@ class Sized:
     def read_sizes(self, given: SettingsReader, n_envs: int) -> dict[str, int]:
         batch = given.count(self.size) * (n_envs if self.size_is_per_env else 1)
         if self.buffer:
-            given.optional_number(self.buffer)
+            given.optional_number(self.buffer.name)
         if self.minibatch is None:
             return {"batch": batch}
         minibatch = given.count(self.minibatch)
@@ -122,6 +102,7 @@ class Counted:
     count: ParamName
     discount: ParamName
     trace_decay: ParamName
+    rates: RateTable
     n_envs: ParamName | None = None
     only_whole_minibatches: bool = False
     """Whether the library refuses a batch that the count does not divide."""
@@ -157,15 +138,16 @@ class Counted:
 class Brax:
     """Mini-batches of whole trajectories: b = batch_size * num_minibatches * unroll_length, m = b / num_minibatches."""
 
+    rates: RateTable
     discount: ParamName = ParamName("discounting", 0.9)
     trace_decay: ParamName = ParamName("gae_lambda", 0.95)
-    n_envs: ParamName | None = ParamName("num_envs", 1)
+    n_envs: ParamName = ParamName("num_envs", 1)
     unroll: ParamName = ParamName("unroll_length", 10)
     trajectories: ParamName = ParamName("batch_size", 32)
     count: ParamName = ParamName("num_minibatches", 16)
 
     def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
-        """See `OnPolicyWords`. The layout may fix batch_size."""
+        """See `Sized`. The layout may fix batch_size."""
         count = nearest_whole(values.tuned_ratio)
         fixed = layout.get(self.trajectories.name, self._usual_trajectories(values, n_envs, count))
         trajectories = check_count("brax's batch_size", fixed)
@@ -201,7 +183,8 @@ class Puffer:
 
     horizon: ParamName
     minibatch: ParamName
-    n_envs: ParamName | None
+    n_envs: ParamName
+    rates: RateTable
     discount: ParamName = ParamName("train.gamma", 0.995)
     trace_decay: ParamName = ParamName("train.gae_lambda", 0.90)
 
@@ -214,6 +197,10 @@ class Puffer:
 
     def read_sizes(self, given: SettingsReader, n_envs: int) -> dict[str, int]:
         return {"batch": given.count(self.horizon) * n_envs, "minibatch": given.count(self.minibatch)}
+
+
+OnPolicyTable: TypeAlias = Sized | Counted | Brax | Puffer
+"""How one library says PPO's four values, or A2C's three."""
 
 
 def _nearest_divided(batch: int, divisor: int, unit: int, enough: float = 0.0) -> tuple[int, int]:

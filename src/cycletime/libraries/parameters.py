@@ -7,11 +7,11 @@ was: who wants it carried is told.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, is_dataclass
 from math import exp, inf, log
 from numbers import Integral, Real
-from typing import Any, Protocol
+from typing import Any
 
 from cycletime.errors import InputError
 from cycletime.rules.hyperparameters import Hyperparameters
@@ -144,22 +144,23 @@ def setting_prefixes(names: Collection[str]) -> set[str]:
     return {name[:at] for name in names for at, letter in enumerate(name) if letter == "."}
 
 
+def param_names(words: object) -> Iterator[str]:
+    """All names in a table, in a part of one, or in several parts."""
+    if isinstance(words, ParamName):
+        yield words.name
+    elif isinstance(words, LogInside):
+        yield f"{words.mapping}.{words.name}"
+    elif isinstance(words, tuple) or is_dataclass(words):
+        for each in words if isinstance(words, tuple) else vars(words).values():
+            yield from param_names(each)
+
+
 @dataclass(frozen=True)
 class FoundRate:
     """A value, and whether it was said, or is what the library takes otherwise."""
 
     value: Number
     said: bool
-
-
-class RateName(Protocol):
-    """How one library says one of them."""
-
-    def write(self, value: float) -> dict[str, Any]:
-        """The value in the library's words."""
-
-    def read(self, given: SettingsReader) -> FoundRate | None:
-        """The value, if it was said or is known otherwise."""
 
 
 @dataclass(frozen=True)
@@ -228,9 +229,8 @@ class RateTable:
     clip: OneRate | None = None
     noise_std: OneRate | LogInside | None = None
 
-    def _by_field(self) -> dict[str, RateName]:
-        words = {"learning_rate": self.learning_rate, "clip": self.clip, "noise_std": self.noise_std}
-        return {name: word for name, word in words.items() if word is not None}
+    def _by_field(self) -> dict[str, OneRate | LogInside]:
+        return {name: word for name, word in vars(self).items() if word is not None}
 
     def write(self, values: Hyperparameters) -> dict[str, Any]:
         """All that was stated and that the library has a word for."""

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from cycletime.errors import did_you_mean
-from cycletime.libraries.names import LIBRARIES, RATES
-from cycletime.libraries.parameters import OneRate, ParamName
+from cycletime.libraries.names import LIBRARIES
+from cycletime.libraries.parameters import param_names
+from cycletime.rules import ALGORITHMS
 
 _FIELDS_BY_ENTRY = {
     **{each: each for each in ("discount", "trace_decay", "minibatch", "learning_rate", "clip")},
@@ -42,7 +43,7 @@ def find_synonym(word: str, algorithm: str) -> Synonym | None:
     """
     wanted = word.lower().replace("-", "_")
     for library in LIBRARIES:
-        for theirs in _synonyms(library, algorithm if algorithm in RATES["stable-baselines3"] else "ppo"):
+        for theirs in _synonyms(library, algorithm if algorithm in ALGORITHMS else "ppo"):
             if wanted in (theirs.name, theirs.name.rpartition(".")[2]) and wanted != theirs.ours:
                 return theirs
     return None
@@ -62,18 +63,8 @@ def our_fields(library: str, algorithm: str) -> dict[str, str]:
 
 
 def _synonyms(library: str, algorithm: str) -> Iterator[Synonym]:
-    for words in (LIBRARIES[library].of(algorithm), RATES[library].get(algorithm)):
+    words = LIBRARIES[library].get(algorithm)
+    for part in (words, words and words.rates):
         for table_name, ours in _FIELDS_BY_ENTRY.items():
-            for name in _names(getattr(words, table_name, None)):
+            for name in param_names(getattr(part, table_name, None)):
                 yield Synonym(library, name, ours)
-
-
-def _names(told: object) -> Iterator[str]:
-    """The names in an entry of the tables: a word, its name, or several of them."""
-    if isinstance(told, ParamName):
-        yield told.name
-    elif isinstance(told, str):
-        yield told
-    elif isinstance(told, OneRate | tuple):
-        for each in told.words if isinstance(told, OneRate) else told:
-            yield from _names(each)

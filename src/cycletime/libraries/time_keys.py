@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import fields, is_dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from math import isfinite
@@ -16,9 +15,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.libraries.off_policy import OffPolicyTable
-from cycletime.libraries.on_policy import OnPolicyTable
-from cycletime.libraries.parameters import LogInside, OneRate, ParamName, RateTable
 from cycletime.rules.laws import COUNT, KEPT, PROPORTIONAL, SMOOTHING, Law, nearest_whole
 
 
@@ -195,30 +191,6 @@ _CYCLE_TIMES: Mapping[str, tuple[str, str, Fraction | None]] = {
 """By library, the two settings whose product is the cycle time, and what the second is where nothing is said."""
 DEPLOYED_BY = ("policy_dt", "step_dt", "simulation_dt", "control_dt")
 """What deployments of policies call their cycle time, the surest first: control_dt may be that of the motors."""
-
-
-def table_names(words: OnPolicyTable | OffPolicyTable, rates: RateTable) -> set[str]:
-    """All names that a library's tables have for one algorithm."""
-    found: list[object] = [getattr(words, each.name) for each in fields(words) if each.name not in _NO_NAMES]  # type: ignore[arg-type]  # all tables are dataclasses
-    found += [rates.learning_rate, rates.clip, rates.noise_std]
-    names = {"action_size"}
-    while found:
-        each = found.pop()
-        if isinstance(each, ParamName):
-            names.add(each.name)
-        elif isinstance(each, str):
-            names.add(each)
-        elif isinstance(each, OneRate | tuple):
-            found += each.words if isinstance(each, OneRate) else each
-        elif isinstance(each, LogInside):
-            names.add(f"{each.mapping}.{each.name}")
-        elif is_dataclass(each) and not isinstance(each, type):  # the words of updates
-            found += [getattr(each, one.name) for one in fields(each)]
-    return names
-
-
-_NO_NAMES = ("tail", "remark", "remarks", "defaults", "per_vector_step")
-"""Fields of tables that are no setting's name."""
 
 
 def means_time(library: str, name: str) -> TimeKey | None:

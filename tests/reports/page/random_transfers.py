@@ -41,7 +41,7 @@ def draw_transfer(rng: random.Random) -> dict[str, Any]:
         "also": [part for part in kind.parts if rng.random() < 0.3],
         "actionSize": rng.choice(["", "1", "2", "3", "7"]) if "target-entropy" in kind.parts else "",
         "values": {field: repr(value) for field, value in values.items()},
-        "library": rng.choice([name for name in LIBRARIES if LIBRARIES[name].of(algorithm)]),
+        "library": rng.choice([name for name in LIBRARIES if algorithm in LIBRARIES[name]]),
         "nEnvs": rng.choice([1, 1, 2, 3, 4, 8, 16, 64, 1000]),
     }
 

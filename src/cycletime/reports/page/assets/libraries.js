@@ -48,7 +48,7 @@
       const perEnv = words.size_is_per_env;
       const said = { [words.size.name]: perEnv ? Math.floor(batch / nEnvs) : batch };
       if (words.minibatch) said[words.minibatch.name] = minibatch;
-      if (words.buffer) said[words.buffer] = batch;
+      if (words.buffer) said[words.buffer.name] = batch;
       const gets = { batch: perEnv ? said[words.size.name] * nEnvs : batch };
       if (words.minibatch) gets.minibatch = minibatch;
       const both = lcm(minibatch, unit), near = both * nearest(batch, both);
@@ -92,25 +92,25 @@
   const UPDATES = {
     UpdatesPerPeriod(words, perStep, nEnvs) {
       const perVectorStep = times(perStep, fraction(BigInt(nEnvs)));
-      const said = { [words.updates]: whole(perVectorStep.n), [words.period]: whole(perVectorStep.d) };
-      return [said, said[words.updates] / (said[words.period] * nEnvs)];
+      const said = { [words.updates.name]: whole(perVectorStep.n), [words.period.name]: whole(perVectorStep.d) };
+      return [said, said[words.updates.name] / (said[words.period.name] * nEnvs)];
     },
     WholeUpdates(words, perStep, nEnvs) {
       const updates = whole(nearestWhole(times(perStep, fraction(BigInt(nEnvs)))));
-      return [{ [words.updates]: updates }, updates / nEnvs];
+      return [{ [words.updates.name]: updates }, updates / nEnvs];
     },
     UpdateRatio(words, perStep, nEnvs) {
-      const said = { [words.ratio]: { float: number(perStep) } };
-      if (words.collected) said[words.collected] = lcm(whole(perStep.d), nEnvs);
+      const said = { [words.ratio.name]: { float: number(perStep) } };
+      if (words.collected) said[words.collected.name] = lcm(whole(perStep.d), nEnvs);
       return [said, number(perStep)];
     },
     ReplayRatio(words, perStep, nEnvs, minibatch) {
       const m = minibatch ?? words.default_minibatch, ratio = inWholeRounds(number(perStep), nEnvs) * m;
-      return [{ [words.ratio]: { float: ratio } }, inWholeRounds(ratio / m, nEnvs)];
+      return [{ [words.ratio.name]: { float: ratio } }, inWholeRounds(ratio / m, nEnvs)];
     },
     UpdatePeriod(words, perStep) {
       const many = perStep.n >= perStep.d, count = whole(nearestWhole(many ? perStep : over(fraction(1n), perStep)));
-      return [{ [words.period]: many ? { float: 1 / count } : count }, many ? count : 1 / count];
+      return [{ [words.period.name]: many ? { float: 1 / count } : count }, many ? count : 1 / count];
     },
   };
 
@@ -126,31 +126,31 @@
     if (words.updates && perStep !== undefined) {
       [updates, gets.updates_per_step] = UPDATES[words.updates.kind](words.updates, updateRhythm(perStep), nEnvs, count("minibatch"));
     }
-    const say = (name, value, field) => {
-      if (!name || value === undefined) return;
-      said[name] = value;
+    const say = (word, value, field) => {
+      if (!word || value === undefined) return;
+      said[word.name] = value;
       const back = typeof value === "object" ? value.float : value;
       gets[field] = inVectorSteps(field) ? back * nEnvs : back;
     };
-    say(words.discount.name, { float: values.discount }, "discount");
+    say(words.discount, { float: values.discount }, "discount");
     if (tau !== undefined) {
       say(words.tau, { float: tau }, "target_smoothing");
       if (words.one_minus_tau) {
-        const moves = updates[words.updates_per_target_move] ?? 1;
+        const moves = updates[words.updates_per_target_move?.name] ?? 1;
         const kept = (1 - tau) ** moves;
-        said[words.one_minus_tau] = { float: kept };
+        said[words.one_minus_tau.name] = { float: kept };
         gets.target_smoothing = 1 - kept ** (1 / moves);
       }
     }
     say(words.replay, counted("replay_capacity"), "replay_capacity");
     say(words.minibatch, count("minibatch"), "minibatch");
-    for (const name of words.warmup) say(name, counted("warmup_steps"), "warmup_steps");
+    for (const word of words.warmup) say(word, counted("warmup_steps"), "warmup_steps");
     if (words.entropy && values.target_entropy !== undefined) {
       if (words.entropy_per_dimension !== null && !actionSize) {
-        throw new Error(`${words.entropy} is a multiple of the action's size: state action_size.`);
+        throw new Error(`${words.entropy.name} is a multiple of the action's size: state action_size.`);
       }
       const share = words.entropy_per_dimension === null ? 1 : words.entropy_per_dimension / actionSize;
-      said[words.entropy] = { float: values.target_entropy * share };
+      said[words.entropy.name] = { float: values.target_entropy * share };
       gets.target_entropy = values.target_entropy;
     }
     return { said: { ...said, ...updates }, gets, notes: [] };
@@ -194,7 +194,7 @@
 
   /** Carried values in a library's words: lines 'name = value' and notes. */
   app.exportTo = (tables, carried, libraryName, nEnvs = 1) => {
-    const library = tables.libraries[libraryName], { words, rates } = library.algorithms[carried.algorithm];
+    const library = tables.libraries[libraryName], words = library.algorithms[carried.algorithm];
     const algorithm = tables.algorithms[carried.algorithm], values = carried.after;
     let found;
     if (words.kind === "OffPolicyTable") found = offPolicy(words, { values, actionSize: carried.actionSize }, nEnvs);
@@ -207,7 +207,7 @@
         found.gets[field] = values[field];
       }
     }
-    sayRates(rates, values, found.said, found.gets);
+    sayRates(words.rates, values, found.said, found.gets);
     const said = words.n_envs ? { [words.n_envs.name]: nEnvs, ...found.said } : found.said;
     const missing = differences(algorithm, values, found.gets, library.spoken, nEnvs, words.remarks ?? {});
     return {
