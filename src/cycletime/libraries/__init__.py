@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, did_you_mean
-from cycletime.libraries.names import ALIASES, DISPLAY_NAMES, LIBRARIES, Table, table_names
+from cycletime.libraries.names import ALIASES, DISPLAY_NAMES, LIBRARIES, Table, library_name, table_names
 from cycletime.libraries.off_policy import OffPolicyTable
 from cycletime.libraries.parameters import ParamName, SettingsReader, flatten_settings, setting_prefixes
 from cycletime.libraries.time_keys import (
@@ -122,7 +122,7 @@ def read_settings(cls: type[H], library: str, dt: DurationLike, n_envs: int | No
 
 def given_cycle_time(library: str, values: Mapping[str, object]) -> Duration | None:
     """The cycle time that a library's settings say, if they do."""
-    name = _library_name(library)
+    name = library_name(library)
     flat = flatten_settings(values)
     canonical = canonical_names(name, flat, ())
     stated = stated_cycle_time(name, {canonical[each]: value for each, value in flat.items()})
@@ -165,13 +165,8 @@ def _merge_nested(before: object, now: object) -> object:
     return {**before, **now} if isinstance(before, Mapping) and isinstance(now, Mapping) else now
 
 
-def _library_name(library: str) -> str:
-    name = library.lower().replace("_", "-").replace(" ", "-")
-    return ALIASES.get(name, name)
-
-
 def _find_table(library: str, algorithm: str) -> tuple[str, Table]:
-    name = _library_name(library)
+    name = library_name(library)
     if name not in LIBRARIES:
         near = did_you_mean(name, [*LIBRARIES, *ALIASES])
         raise InputError(f"Unknown library {library!r}: choose one of {', '.join(LIBRARIES)}{near}")

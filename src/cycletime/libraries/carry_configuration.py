@@ -118,12 +118,11 @@ def _element_changes(changes: Mapping[KeyPath, Any], file: ConfigFile) -> dict[K
     """Lists of numbers as their elements, so that what stands around those stays: a tag, comments, their lines."""
     found: dict[KeyPath, Any] = {}
     for path, value in changes.items():
-        if isinstance(value, list) and file.kind in ("yaml", "json") and file.nearest_span(path).children:
-            span = file.nearest_span(path)
-            if len(span.children) == len(value) and all(each.scalar is not None for each in span.children):
-                found |= {(*path, number): each for number, each in enumerate(value)}
-                continue
-        found[path] = value
+        items = file.nearest_span(path).children if isinstance(value, list) and file.kind in ("yaml", "json") else ()
+        if items and len(items) == len(value) and all(each.scalar is not None for each in items):
+            found |= {(*path, number): each for number, each in enumerate(value)}
+        else:
+            found[path] = value
     return found
 
 
@@ -392,7 +391,7 @@ class _Transfer:
 
     def _with_wrapper(self, rows: list[Change]) -> tuple[list[Change], list[str]]:
         """What the Zoo has besides: a wrapper that makes the cycle; and a saved configuration becomes an entry."""
-        configuration, root = self.configuration, self.configuration.roots["agent"]
+        configuration, root = self.configuration, self.configuration.sections["agent"]
         notes: list[str] = []
         if not is_editable(root.file):
             env_id = configuration.env_id
@@ -430,13 +429,13 @@ class _Transfer:
             raise InputError(f"{self.configuration.name} does not say the number of environments: give --num-envs.")
         return [
             self._change(side, name, self.to_num_envs, "as asked")
-            for side in self.configuration.roots
+            for side in self.configuration.sections
             for name, value in self.configuration.of(side).items()
             if name in names and value == self.n_envs
         ]
 
     def _change(self, side: Side, local_name: str, new: object, reason: str) -> Change:
-        root = self.configuration.roots[side]
+        root = self.configuration.sections[side]
         setting = self.configuration.settings.get(root.prefix + local_name)
         if setting is None:  # what the file leaves to the library
             path = (*root.path, *local_name.split("."))

@@ -12,7 +12,7 @@ import yaml
 from cycletime.errors import InputError
 from cycletime.libraries.config_files import ConfigFile, is_pickled
 from cycletime.libraries.plain_yaml import KeyPath, is_saved_ordered_dict
-from cycletime.libraries.yaml_edit import NO_WRAP, rewrite_yaml, span_at, splice, with_values
+from cycletime.libraries.yaml_edit import NO_WRAP, Edit, rewrite_yaml, span_at, splice, with_values
 
 
 def rewrite_file(file: ConfigFile, changes: Mapping[KeyPath, object]) -> tuple[str, tuple[str, ...]]:
@@ -48,18 +48,18 @@ def is_editable(file: ConfigFile) -> bool:
 
 
 def _rewrite_json(file: ConfigFile, changes: Mapping[KeyPath, object]) -> str:
-    edits: list[tuple[int, int, str]] = []
+    edits = []
     for path, value in changes.items():
         written = json.dumps(value)
         span, around = span_at(file.root, path), span_at(file.root, path[:-1])
         if span is not None:
-            edits.append((span.start, span.end, written))
+            edits.append(Edit(span.start, span.end, written))
         elif around is not None and around.children:
             last_key = around.children[-2]
             line = file.text[: last_key.start].rpartition("\n")
             gap = f"\n{line[2]}" if line[1] and not line[2].strip() else " "
             end = around.children[-1].end
-            edits.append((end, end, f",{gap}{json.dumps(str(path[-1]))}: {written}"))
+            edits.append(Edit(end, end, f",{gap}{json.dumps(str(path[-1]))}: {written}"))
         else:
             raise InputError(f"{file.path}: there is no place for {'.'.join(map(str, path))}: set it to {written}.")
     text = splice(file.text, edits)
@@ -74,7 +74,7 @@ def _rewrite_flags(file: ConfigFile, changes: Mapping[KeyPath, object]) -> str:
     for path, value in changes.items():
         place = file.flag_places.get(path)
         if place is not None and place[0] >= 0:
-            edits.append((*place, str(value)))
+            edits.append(Edit(*place, str(value)))
         else:
             added.append(f"|{path[0]}|{value}|" if is_table else f"--{str(path[0]).replace('_', '-')} {value}")
     text = splice(file.text, edits)

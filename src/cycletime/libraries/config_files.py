@@ -63,8 +63,7 @@ class ConfigFile:
         for key in path:
             if span.alias:
                 span = next((other for other in self.root.walk() if other.anchor == span.alias), span)
-            inner = span.own(key) if isinstance(key, str) else next(iter(span.children[key : key + 1]), None)
-            if inner is None:
+            if (inner := span.own(key)) is None:
                 break
             span = inner
         return span

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError, unknown_name_error
 from cycletime.libraries.config_files import ConfigFile, is_pickled, read_config_file
-from cycletime.libraries.names import ALIASES, LIBRARIES, Table, table_names
+from cycletime.libraries.names import LIBRARIES, Table, library_name, table_names
 from cycletime.libraries.on_policy import Brax, Counted, Puffer, Sized
 from cycletime.libraries.parameters import ParamName
 from cycletime.libraries.plain_yaml import KeyPath, is_saved_ordered_dict, repeated_keys
@@ -77,15 +78,6 @@ class Setting:
         return f"{self.name} {value}"
 
 
-class SectionRoot(NamedTuple):
-    """Where the settings of one side stand."""
-
-    file: ConfigFile
-    path: KeyPath
-    prefix: str
-    """What their names begin with."""
-
-
 @dataclass(frozen=True)
 class Configuration:
     """Settings of an agent and of an environment, of which either may be missing."""
@@ -108,7 +100,8 @@ class Configuration:
     unseen: tuple[str, ...] = ()
     """Base classes that were not found."""
     files: tuple[ConfigFile, ...] = ()
-    roots: Mapping[Side, SectionRoot] = field(default_factory=dict)
+    sections: Mapping[Side, Section] = field(default_factory=dict)
+    """Where the settings of each side stand."""
     is_zoo_entry: bool = False
     """Whether the settings are the RL Zoo's, which passes all but a few on to Stable-Baselines3."""
     env_id: str | None = None
@@ -337,12 +330,13 @@ def read_configuration(
     Raises:
         InputError: if it cannot be read, is not recognised, or names things twice.
     """
-    library = _known_library(library)
+    if library is not None and (library := library_name(named := library)) not in (*LIBRARIES, *_ENVIRONMENTS):
+        raise unknown_name_error(named, "a library that is known here", [*LIBRARIES, "mjlab"])
     if algorithm is not None and algorithm not in ALGORITHMS:
         raise unknown_name_error(algorithm, "an algorithm with a rule", list(ALGORITHMS))
     if not path.exists():
         raise InputError(f"There is no file or folder {path}.")
-    files = [read_config_file(each) for each in (_files_in(path) if path.is_dir() else [path])]
+    files = _files_in(path) if path.is_dir() else [read_config_file(path)]
     left_out = _left_out([file.path for file in files]) if path.is_dir() else ()
     saved = [file for file in files if file.path.name == "args.yml"]
     if saved and len(files) > 1:  # what the Zoo was started with, beside what it trained with
@@ -365,7 +359,7 @@ def read_configuration(
         agent.settings() if agent else {},
         environment.settings() if environment else {},
         files=tuple(files),
-        roots={section.side: SectionRoot(section.file, section.path, section.prefix) for section in sections},
+        sections={section.side: section for section in sections},
         is_zoo_entry=agent is not None and agent.is_zoo_entry,
         env_id=env_id,
         unread=tuple(name for section in sections for name in section.unread()),
@@ -373,28 +367,17 @@ def read_configuration(
     )
 
 
-def _only(path: Path, what: str, sections: list[_Section]) -> _Section | None:
+def _only(path: Path, what: str, sections: list[Section]) -> Section | None:
     if len(sections) > 1:
         names = ", ".join(section.described() for section in sections)
         raise InputError(f"{path} has the settings of {len(sections)} {what} ({names}): give one file of them.")
     return sections[0] if sections else None
 
 
-def _known_library(library: str | None) -> str | None:
-    if library is None:
-        return None
-    name = library.lower().replace("_", "-").replace(" ", "-")
-    name = "mjlab" if name == "mjlab" else ALIASES.get(name, name)
-    if name not in (*LIBRARIES, *_ENVIRONMENTS):
-        raise unknown_name_error(library, "a library that is known here", [*LIBRARIES, "mjlab"])
-    return name
-
-
-def _files_in(folder: Path) -> list[Path]:
-    """The files of a run's folder that can be a configuration."""
-    found = [folder / name for name in _FOLDER_FILES if (folder / name).is_file()]
-    if found:
-        return found
+def _files_in(folder: Path) -> list[ConfigFile]:
+    """The files of a run's folder that are a configuration."""
+    if found := [folder / name for name in _FOLDER_FILES if (folder / name).is_file()]:
+        return [read_config_file(path) for path in found]
     inside = _candidates(folder)
     if not inside:  # the Zoo's folder of a run has one for the environment, LeRobot's one for the policy
         inner = [each for each in folder.iterdir() if each.is_dir()]
@@ -403,10 +386,15 @@ def _files_in(folder: Path) -> list[Path]:
             return _files_in(nested[0])
     for names in RUN_FILES:
         if all(folder / name in inside for name in names):
-            return [folder / name for name in names]
+            return [read_config_file(folder / name) for name in names]
     if len(inside) > _MOST_FILES:
         raise InputError(f"{folder} has {len(inside)} files that could be a configuration: give one of them.")
-    return _recognised_files(inside) or inside[:1] or _refuse_empty(folder)
+    if not inside:
+        raise InputError(
+            f"{folder} has no configuration that is known here: expected params/env.yaml and params/agent.yaml, "
+            "config.yml with args.yml, train_config.json, or another .yaml, .json or .zip."
+        )
+    return _recognised_files(inside) or [read_config_file(inside[0])]
 
 
 def _candidates(folder: Path) -> list[Path]:
@@ -419,24 +407,14 @@ def _left_out(taken: list[Path]) -> tuple[str, ...]:
     return tuple(sorted(path.name for path in beside - {*taken}))
 
 
-def _recognised_files(paths: list[Path]) -> list[Path]:
+def _recognised_files(paths: list[Path]) -> list[ConfigFile]:
     recognised = []
     for path in paths:
-        try:
+        with suppress(InputError):
             file = read_config_file(path)
-        except InputError:
-            continue
-        if file.kind == "zip" or recognise_parts(file.document):
-            recognised.append(path)
-    zips = [path for path in recognised if path.suffix == ".zip"]
-    return [path for path in recognised if path not in zips] or zips
-
-
-def _refuse_empty(folder: Path) -> NoReturn:
-    raise InputError(
-        f"{folder} has no configuration that is known here: expected params/env.yaml and params/agent.yaml, "
-        "config.yml with args.yml, train_config.json, or another .yaml, .json or .zip."
-    )
+            if file.kind == "zip" or recognise_parts(file.document):
+                recognised.append(file)
+    return [file for file in recognised if file.path.suffix != ".zip"] or recognised
 
 
 def _refuse_unrecognised(path: Path, files: list[ConfigFile]) -> NoReturn:
@@ -449,12 +427,13 @@ def _refuse_unrecognised(path: Path, files: list[ConfigFile]) -> NoReturn:
 
 
 @dataclass(frozen=True)
-class _Section:
+class Section:
     """The part of a file that is one library's."""
 
     file: ConfigFile
     path: KeyPath
     prefix: str
+    """What the settings' names begin with."""
     values: Mapping[Any, Any]
     agent: str | None
     environment: str | None
@@ -493,7 +472,7 @@ class _Section:
 
 def file_settings(file: ConfigFile) -> dict[str, Setting]:
     """All values of a file by dotted names."""
-    return _Section(file, (), "", file.document, None, None).settings()
+    return Section(file, (), "", file.document, None, None).settings()
 
 
 def _flatten(values: Any, path: KeyPath, prefix: str = "") -> Iterator[tuple[str, KeyPath, Any]]:  # noqa: ANN401
@@ -508,12 +487,12 @@ def _flatten(values: Any, path: KeyPath, prefix: str = "") -> Iterator[tuple[str
             yield name, place, value
 
 
-def _sections(file: ConfigFile, library: str | None, env_id: str | None, in_folder: bool) -> list[_Section]:
+def _sections(file: ConfigFile, library: str | None, env_id: str | None, in_folder: bool) -> list[Section]:
     document: Mapping[Any, Any] = file.document
     if file.kind == "zip":
-        return [_Section(file, (), "", document, "stable-baselines3", None)]
+        return [Section(file, (), "", document, "stable-baselines3", None)]
     if file.kind == "yaml" and is_saved_ordered_dict(file.text):
-        return [_Section(file, (), "", document, "stable-baselines3", None, is_zoo_entry=True)]
+        return [Section(file, (), "", document, "stable-baselines3", None, is_zoo_entry=True)]
     if library in (None, "stable-baselines3", "sbx") and (
         (env_id in document and isinstance(document[env_id], Mapping)) or is_zoo_file(document)
     ):
@@ -521,10 +500,10 @@ def _sections(file: ConfigFile, library: str | None, env_id: str | None, in_fold
             entries = ", ".join(map(str, list(document)[:8]))
             raise InputError(f"{file.path} is an RL Zoo file: say which entry with --env, such as one of {entries}.")
         entry = effective_entry(file.document, file.root, env_id)
-        return [_Section(file, (env_id,), "", entry, library or "stable-baselines3", None, is_zoo_entry=True)]
+        return [Section(file, (env_id,), "", entry, library or "stable-baselines3", None, is_zoo_entry=True)]
     run_side = {"env.yaml": "env.", "agent.yaml": "agent."}.get(file.path.name, "") if in_folder else ""
     if library is not None and not any(part.environment for part in recognise_parts(document)):
-        return [_Section(file, (), run_side, document, *_sides_of(library, document))]
+        return [Section(file, (), run_side, document, *_sides_of(library, document))]
     sections = []
     for part in recognise_parts(document):
         values: Mapping[Any, Any] = document
@@ -535,7 +514,7 @@ def _sections(file: ConfigFile, library: str | None, env_id: str | None, in_fold
         environment = part.environment
         if agent and environment:  # in one mapping they cannot be told apart
             agent, environment = environment, None
-        sections.append(_Section(file, part.path, prefix, values, agent, environment))
+        sections.append(Section(file, part.path, prefix, values, agent, environment))
     return sections
 
 

@@ -352,6 +352,12 @@ LIBRARIES: dict[str, Mapping[str, Table]] = {
 }
 
 
+def library_name(library: str) -> str:
+    """A library's name as the tables have it, however it was written."""
+    name = library.lower().replace("_", "-").replace(" ", "-")
+    return ALIASES.get(name, name)
+
+
 def table_names(words: Table | None) -> set[str]:
     """All names that a library's table has for one algorithm; none where there is no table."""
     return {"action_size", *param_names(words)} if words else set()

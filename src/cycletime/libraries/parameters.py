@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from math import exp, inf, log
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeAlias
 
 from cycletime.errors import InputError
 from cycletime.rules.hyperparameters import Hyperparameters
@@ -155,12 +155,8 @@ def param_names(words: object) -> Iterator[str]:
             yield from param_names(each)
 
 
-@dataclass(frozen=True)
-class FoundRate:
-    """A value, and whether it was said, or is what the library takes otherwise."""
-
-    value: Number
-    said: bool
+FoundRate: TypeAlias = tuple[Number, bool]
+"""A value, and whether it was said, or is what the library takes otherwise."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +179,7 @@ class OneRate:
                 "time."
             )
         is_said = any(value is not None for value in said.values())
-        return FoundRate(next(iter(values.values())), is_said) if values else None
+        return (next(iter(values.values())), is_said) if values else None
 
 
 @dataclass(frozen=True)
@@ -210,7 +206,7 @@ class LogInside:
             )
         # Not by the name that slips and branches are judged by, since the mapping is given back as it is.
         said = SettingsReader(given.library, given.values).optional_number(dotted)
-        return FoundRate(exp(self.default if said is None else said), said is not None)
+        return exp(self.default if said is None else said), said is not None
 
     def folded(self, values: Mapping[str, object]) -> dict[str, Any]:
         """Settings as the library takes them, if the name was given with a dot."""
@@ -252,7 +248,8 @@ class RateTable:
                 given.unreadable[name] = str(error)
                 continue
             if found is not None:
-                (said if found.said else defaults)[name] = found.value
+                value, is_said = found
+                (said if is_said else defaults)[name] = value
         return said, defaults
 
     def whole(self, values: Mapping[str, object]) -> dict[str, Any]:

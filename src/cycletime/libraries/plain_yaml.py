@@ -186,7 +186,10 @@ class YamlSpan:
         """The own keys and values of a mapping, without what it merges."""
         return () if not self.is_mapping else zip(self.children[::2], self.children[1::2], strict=False)
 
-    def own(self, key: str) -> YamlSpan | None:
+    def own(self, key: str | int) -> YamlSpan | None:
+        """What stands under a key of a mapping, or at a place of a list."""
+        if isinstance(key, int):
+            return next(iter(self.children[key : key + 1]), None)
         return next((value for name, value in self.pairs() if name.scalar == key), None)
 
     def column_of_keys(self) -> int:

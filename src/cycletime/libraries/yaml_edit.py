@@ -64,7 +64,7 @@ def rewrite_yaml(text: str, changes: Mapping[KeyPath, object]) -> tuple[str, tup
             raise InputError(f"{_dotted(path)} is {old!r}, but only a single value can become a number.")
     expected = with_values(document, wanted)
     spans = {path: span for path in wanted if (span := span_at(root, path)) and span.is_plain_scalar}
-    result = _splice(text, [_Edit(span.start, span.end, _as_yaml(wanted[path])) for path, span in spans.items()])
+    result = splice(text, [Edit(span.start, span.end, _as_yaml(wanted[path])) for path, span in spans.items()])
     if not _same(load_yaml(result), with_values(document, {path: wanted[path] for path in spans})):
         result, spans = text, {}  # others share some of these values
     shared: dict[KeyPath, dict[str | int, object]] = {}
@@ -137,7 +137,7 @@ def span_at(root: YamlSpan, path: KeyPath) -> YamlSpan | None:
     for key in path:
         if span is None or span.alias:
             return None
-        span = span.own(key) if isinstance(key, str) else next(iter(span.children[key : key + 1]), None)
+        span = span.own(key)
     return span
 
 
@@ -186,7 +186,7 @@ def _set_and_pin(
     """Set the values in the mapping, and pin the old ones in those beside it that inherit from it."""
     edits = _mapping_edits(text, root, parent, written)
     notes = [edit.note for edit in edits if edit.note]
-    text = _splice(text, edits)
+    text = splice(text, edits)
     if not parent:
         return text, tuple(notes)
     around, env_id = parent[:-1], str(parent[-1])
@@ -206,7 +206,7 @@ def _set_and_pin(
             pins = strays[name] or {}
             edits += _mapping_edits(text, root, (*around, name), pins)
             pinned[name] = ", ".join(_lines(pins))
-        text = _splice(text, edits)
+        text = splice(text, edits)
     for pins_text in dict.fromkeys(pinned.values()):
         names = ", ".join(name for name, pins in pinned.items() if pins == pins_text)
         notes.append(f"Pinned {pins_text} in {names}: inherited from {env_id}, it would have changed there.")
@@ -244,20 +244,20 @@ def _set_beside_anchor(
     if entry.flow:
         old = text[entry.start : entry.end]
         new = f"{{{', '.join([f'{MERGE}: {old}', *_lines(written)])}}}"
-        return _splice(text, [_Edit(entry.start, entry.end, new)]), (note,)
+        return splice(text, [Edit(entry.start, entry.end, new)]), (note,)
     # Between the columns of the environment's id and of its settings the old lines can stay as they are.
     column = (around.column_of_keys() + entry.column_of_keys()) // 2
     start = text.index(f"&{entry.anchor}", entry.start)
     end = start + 1 + len(entry.anchor)
     edits = _onto_next_line(text, start, end, column, [merge])
-    return _splice(text, [*edits, _insert_lines(text, entry.end, column, _lines(written))]), (note,)
+    return splice(text, [*edits, _insert_lines(text, entry.end, column, _lines(written))]), (note,)
 
 
 # --- splicing -----------------------------------------------------------------------------------------------
 
 
-class _Edit(NamedTuple):
-    """One replacement of a part of the text."""
+class Edit(NamedTuple):
+    """One replacement of a part of a text."""
 
     start: int
     end: int
@@ -265,20 +265,16 @@ class _Edit(NamedTuple):
     note: str = ""
 
 
-def splice(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
-    """The text with other parts from each start to each end."""
+def splice(text: str, edits: Iterable[Edit]) -> str:
+    """The text with the replacements."""
     parts, done = [], 0
-    for start, end, new in sorted(edits, key=lambda edit: edit[0]):
-        parts += [text[done:start], new]
-        done = end
+    for edit in sorted(edits, key=lambda each: each.start):
+        parts += [text[done : edit.start], edit.new]
+        done = edit.end
     return "".join([*parts, text[done:]])
 
 
-def _splice(text: str, edits: Iterable[_Edit]) -> str:
-    return splice(text, [edit[:3] for edit in edits])
-
-
-def _mapping_edits(text: str, root: YamlSpan, parent: KeyPath, written: Mapping[str, str]) -> list[_Edit]:
+def _mapping_edits(text: str, root: YamlSpan, parent: KeyPath, written: Mapping[str, str]) -> list[Edit]:
     entry, around = span_at(root, parent), span_at(root, parent[:-1])
     if entry is None or around is None:
         raise InputError(f"{_dotted(parent)} has no entry of its own.")
@@ -289,52 +285,52 @@ def _mapping_edits(text: str, root: YamlSpan, parent: KeyPath, written: Mapping[
     lines = _lines({key: value for key, value in written.items() if key not in own})
     if lines and entry.flow:
         at = entry.children[-1].end if entry.children else entry.end - 1
-        edits.append(_Edit(at, at, ", ".join([""] * bool(entry.children) + lines)))
+        edits.append(Edit(at, at, ", ".join([""] * bool(entry.children) + lines)))
     elif lines:
         edits.append(_insert_lines(text, entry.end, entry.column_of_keys(), lines))
     return edits
 
 
-def _value_edits(text: str, root: YamlSpan, own: Mapping[str, YamlSpan], key: str, new: str) -> list[_Edit]:
+def _value_edits(text: str, root: YamlSpan, own: Mapping[str, YamlSpan], key: str, new: str) -> list[Edit]:
     old = own[key]
     if old.start == old.end:  # nothing is written: 'key:' in a block, 'key' in brackets
-        return [_Edit(old.end, old.end, f" {new}" if text[old.start - 1] == ":" else f": {new}")]
+        return [Edit(old.end, old.end, f" {new}" if text[old.start - 1] == ":" else f": {new}")]
     if old.children and not old.flow and "#" not in text[old.start : old.end]:
         # What replaces a block stands on the line of its key; one with comments in it cannot be replaced unharmed.
-        return [_Edit(len(text[: old.start].rstrip()), old.end, f" {new}")]
+        return [Edit(len(text[: old.start].rstrip()), old.end, f" {new}")]
     if old.anchor is None:
-        return [_Edit(old.start, old.end, new)]
+        return [Edit(old.start, old.end, new)]
     users = [place for place in root.walk() if place.alias == old.anchor and place not in own.values()]
     if not users:
-        return [_Edit(old.start, old.end, f"&{old.anchor} {new}")]
-    heir = _Edit(users[0].start, users[0].end, text[old.start : old.end])
+        return [Edit(old.start, old.end, f"&{old.anchor} {new}")]
+    heir = Edit(users[0].start, users[0].end, text[old.start : old.end])
     note = f"The anchor &{old.anchor} of {key} moved to its next use, so that who shares it keeps its value."
-    return [_Edit(old.start, old.end, new, note), heir]
+    return [Edit(old.start, old.end, new, note), heir]
 
 
-def _alias_edits(text: str, around: YamlSpan, entry: YamlSpan, written: Mapping[str, str]) -> list[_Edit]:
+def _alias_edits(text: str, around: YamlSpan, entry: YamlSpan, written: Mapping[str, str]) -> list[Edit]:
     lines = [f"{MERGE}: *{entry.alias}", *_lines(written)]
     if around.flow:
-        return [_Edit(entry.start, entry.end, f"{{{', '.join(lines)}}}")]
+        return [Edit(entry.start, entry.end, f"{{{', '.join(lines)}}}")]
     siblings = [value.column_of_keys() for _, value in around.pairs() if value.children and not value.flow]
     column = siblings[0] if siblings else around.column_of_keys() + 2
     return _onto_next_line(text, entry.start, entry.end, column, lines)
 
 
-def _onto_next_line(text: str, start: int, end: int, column: int, lines: list[str]) -> list[_Edit]:
+def _onto_next_line(text: str, start: int, end: int, column: int, lines: list[str]) -> list[Edit]:
     """Take a part of a line away, with the blanks before it, and put lines below; a comment stays."""
     blanks = start - len(text[:start].rstrip(" \t"))
-    return [_Edit(start - blanks, end, ""), _insert_lines(text, end, column, lines)]
+    return [Edit(start - blanks, end, ""), _insert_lines(text, end, column, lines)]
 
 
-def _insert_lines(text: str, after: int, column: int, lines: list[str]) -> _Edit:
+def _insert_lines(text: str, after: int, column: int, lines: list[str]) -> Edit:
     newline = "\r\n" if "\r\n" in text else "\n"
     indented = [" " * column + line for line in lines]
     if text[after - 1] in "\r\n":  # only after a block scalar that keeps its blank lines
-        return _Edit(after, after, "".join(line + newline for line in indented))
+        return Edit(after, after, "".join(line + newline for line in indented))
     line_end = _LINE_END.search(text, after)
     at = line_end.start() if line_end else len(text)
-    return _Edit(at, at, "".join(newline + line for line in indented))
+    return Edit(at, at, "".join(newline + line for line in indented))
 
 
 def _lines(written: Mapping[str, str]) -> list[str]:
