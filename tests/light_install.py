@@ -32,7 +32,7 @@ def commands() -> None:
             "transfer ppo --from 40ms --to 10ms --batch 400 --for stable-baselines3": "n_steps = 1600",
             "transfer sac --from 40ms --to 10ms --json": '"algorithm": "sac"',
             f"transfer ppo --tuned {tuned} --to 8ms": "8000",
-            f"transfer --from-zoo {zoo} --env ReacherBulletEnv-v0 --from 16ms --to 4ms": "batch_size: 256",
+            f"transfer {zoo} --env ReacherBulletEnv-v0 --from 16ms --to 4ms --as yaml": "batch_size: 256",
         }
         for line, part in holds.items():
             status, out, err = run(line)

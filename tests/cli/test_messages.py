@@ -44,7 +44,7 @@ SB3 = "--from-library stable-baselines3"
             "--discount is 0.98, and gamma=0.98 says it too: leave one out.",
         ),
         (
-            f"{TRANSFER} --batch 4 --minibatch 4 --for sb3 --n-envs 8",
+            f"{TRANSFER} --batch 4 --minibatch 4 --for sb3 --num-envs 8",
             "--batch is 4: 8 environments collect at least 8 samples in a batch, one step of each, so give at least "
             "that, or fewer --num-envs.",
         ),
@@ -80,7 +80,7 @@ def test_one_sentence_says_what_is_right(
 def test_a_choice_of_the_batch_beside_another_number_of_environments_is_taken(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    words = f"{TRANSFER} {SB3} n_steps=512 batch_size=64 --n-envs 8 --to-num-envs 4 --batch 2048 --minibatch 32"
+    words = f"{TRANSFER} {SB3} n_steps=512 batch_size=64 --num-envs 8 --to-num-envs 4 --batch 2048 --minibatch 32"
     assert main(words.split()) == 0
     assert "n_steps = 1024\n" in capsys.readouterr().out
 

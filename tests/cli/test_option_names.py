@@ -48,7 +48,10 @@ batch = [500, 1000]
     [
         ("train --task reacher --dt 16ms --env-steps 10", "--env-steps is 10: no episode of reacher ends before"),
         ("transfer ppo --from 16ms --to 64ms --trace-decay 4", "--trace-decay is 4.0: it must be a number in [0, 1]."),
-        ("transfer ppo --from 16ms --to 64ms --for sb3 --n-envs 0", "--num-envs is 0: it must be a whole number of at"),
+        (
+            "transfer ppo --from 16ms --to 64ms --for sb3 --num-envs 0",
+            "--num-envs is 0: it must be a whole number of at",
+        ),
         ("tune tuning.toml --out out --workers 0", "--workers is 0: it must be at least 1."),
         ("tune tuning.toml --out out --fresh-seeds 0", "--fresh-seeds is 0: it must be at least 1."),
         ("tune tuning.toml --out out --trials 3", "--trials is 3: a grid tries all its points, so leave it out"),

@@ -63,7 +63,8 @@ def test_all_of_sac_s_options(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_table_and_a_library_s_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
-        main(["transfer", "ppo", "--from", "40ms", "--to", "10ms", "--for", "stable-baselines3", "--n-envs", "3"]) == 0
+        main(["transfer", "ppo", "--from", "40ms", "--to", "10ms", "--for", "stable-baselines3", "--num-envs", "3"])
+        == 0
     )
     out = capsys.readouterr().out
     assert "batch (b)" in out
@@ -100,7 +101,10 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("sac --from 16ms --to 4ms --also magic", "Unknown part 'magic' for sac: choose one of replay-capacity"),
         ("ppo --from 16ms --to 4ms --for keras", "Unknown library 'keras': choose one of stable-baselines3"),
         ("sac --from 16ms --to 4ms --for rsl-rl", "rsl-rl has no SAC that is known here: choose one of"),
-        ("ppo --from 16ms --to 4ms --n-envs 4", "--num-envs 4 matters to a library's words only: name one with --for"),
+        (
+            "ppo --from 16ms --to 4ms --num-envs 4",
+            "--num-envs 4 matters to a library's words only: name one with --for",
+        ),
         ("ppo --from 16ms", "--to"),
         ("dqn --from 16ms --to 4ms", "There is no command 'cycletime transfer dqn': give one of ppo, sac, a2c, tqc"),
         ("td4 --from 16ms --to 4ms", "ddpg, file; did you mean td3?"),
@@ -120,15 +124,15 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         ("ppo --from 16ms --to 4ms --from-library sb3 n_step=512", "clip_range; did you mean n_steps?"),
         ("ppo --from 16ms --to 4ms --from-library sb3 n_steps=many", "n_steps is 'many': only a number can be carried"),
-        ("--from-zoo missing.yml --env A --from 16ms --to 4ms", "There is no file or folder missing.yml."),
-        ("--from-zoo . --env A --from 16ms --to 4ms", ". is of no library that was recognised"),
-        ("--from-zoo /dev/zero --env A --from 16ms --to 4ms", "/dev/zero is a device: give a regular file."),
+        ("missing.yml --env A --from 16ms --to 4ms", "There is no file or folder missing.yml."),
+        (". --env A --from 16ms --to 4ms", ". is of no library that was recognised"),
+        ("/dev/zero --env A --from 16ms --to 4ms", "/dev/zero is a device: give a regular file."),
         (
-            f"dqn --from-zoo {__file__} --env A --from 16ms --to 4ms",
+            f"{__file__} --algorithm dqn --env A --from 16ms --to 4ms",
             "'dqn' is not an algorithm with a rule: give one of",
         ),
         (
-            f"--from-zoo {__file__} --env A --from 16ms --to 4ms",
+            f"{__file__} --env A --from 16ms --to 4ms",
             "Line 1 is not valid YAML",
         ),
     ],
@@ -176,7 +180,7 @@ def test_options_replace_what_a_library_says_and_another_library_may_be_told(
 def test_another_number_of_environments_keeps_the_batch_and_names_the_other_choice(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    words = "ppo --from 20ms --to 20ms --to-num-envs 1024 --n-envs 4096 --from-library rsl_rl num_steps_per_env=24"
+    words = "ppo --from 20ms --to 20ms --to-num-envs 1024 --num-envs 4096 --from-library rsl_rl num_steps_per_env=24"
     data = carried_json(capsys, *words.split())
     assert data["library"]["values"]["num_steps_per_env"] == 96
     assert data["to"]["batch"] == 4096 * 24
@@ -261,7 +265,7 @@ def test_a_file_without_the_rule_is_one_sentence(
     [
         ("ppo --from 40ms --to 10ms", 25),
         ("sac --from 40ms --to 10ms --for brax", 25),
-        ("--from-zoo ppo.yml --env Pendulum-v1 --from 50ms --to 25ms", 33),  # a file's reader and writer as well
+        ("ppo.yml --env Pendulum-v1 --from 50ms --to 25ms", 33),  # a file's reader and writer as well
     ],
 )
 def test_a_transfer_loads_few_modules_and_nothing_heavy(words: str, most: int, tmp_path: Path) -> None:

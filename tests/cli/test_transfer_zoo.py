@@ -1,4 +1,4 @@
-"""`cycletime transfer --from-zoo`: files that are printed, written whole or not at all, and read by others."""
+"""`cycletime transfer` of RL Zoo files: files that are printed, written whole or not at all, and read by others."""
 
 import os
 import re
@@ -12,13 +12,13 @@ from cycletime.cli import main
 from tests.cli.transferring import OWN, ZOO, carried_json
 
 
-@pytest.mark.parametrize("algorithm", ["", "ppo"])
+@pytest.mark.parametrize("form", ["", "--algorithm ppo"])
 def test_a_zoo_file_is_printed_with_the_table_on_standard_error(
-    capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path, algorithm: str
+    capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path, form: str
 ) -> None:
     file = tmp_path / "ppo.yml"
     file.write_bytes(ZOO.replace("\n", "\r\n").encode())
-    words = f"transfer {algorithm} --from-zoo {file} --env ReacherBulletEnv-v0 --from 16.5ms --to 33ms --rule dt-aware"
+    words = f"transfer {file} {form} --env ReacherBulletEnv-v0 --from 16.5ms --to 33ms --rule dt-aware --as yaml"
     assert main(words.split()) == 0
     captured = capfdbinary.readouterr()
     assert captured.out.startswith(b"ReacherBulletEnv-v0:\r\n  n_envs: 8\r\n  n_steps: 256   # per environment\r\n")
@@ -30,7 +30,7 @@ def test_a_zoo_file_is_printed_with_the_table_on_standard_error(
 def test_a_zoo_file_is_written_but_never_over_another(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file, out = tmp_path / "ppo.yml", tmp_path / "new.yml"
     file.write_text(ZOO)
-    words = f"transfer --from-zoo {file} --env ReacherBulletEnv-v0 --from 16ms --to 8ms --rule dt-aware --out".split()
+    words = f"transfer {file} --env ReacherBulletEnv-v0 --from 16ms --to 8ms --rule dt-aware --to-file".split()
     assert main([*words, str(out)]) == 0
     assert out.read_text() == ZOO.replace("512", "1024").replace("64", "128")
     assert re.search(r"n_steps +512 +1024 ", capsys.readouterr().out)
@@ -46,9 +46,7 @@ def test_a_zoo_file_is_written_but_never_over_another(capsys: pytest.CaptureFixt
 def test_a_zoo_file_in_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "ppo.yml"
     file.write_text(ZOO)
-    data = carried_json(
-        capsys, *f"--from-zoo {file} --env ReacherBulletEnv-v0 --from 16ms --to 8ms --rule dt-aware".split()
-    )
+    data = carried_json(capsys, *f"{file} --env ReacherBulletEnv-v0 --from 16ms --to 8ms --rule dt-aware".split())
     changes = data["configuration"]["changes"]
     assert {each["name"]: each["to"] for each in changes} == {"n_steps": 1024, "batch_size": 128}
     assert {each["file"] for each in changes} == {str(file)}
@@ -58,7 +56,7 @@ def test_a_zoo_file_in_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
 def test_a_file_that_is_no_text_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "ppo.yml"
     file.write_bytes(b"\xff\xfe\x00")
-    assert main(f"transfer --from-zoo {file} --env A --from 16ms --to 8ms".split()) == 2
+    assert main(f"transfer {file} --env A --from 16ms --to 8ms".split()) == 2
     assert "cannot be read: byte 1 is not UTF-8 text" in capsys.readouterr().err
 
 
@@ -70,13 +68,13 @@ def run_for_real(words: str, out: int | None) -> tuple[int, str]:
     return ran.returncode, ran.stderr
 
 
-@pytest.mark.parametrize(("words", "size"), [("ppo", 0), ("--from-zoo ppo.yml", 0), ("--from-zoo ppo.yml", 20_000)])
+@pytest.mark.parametrize(("words", "size"), [("ppo", 0), ("ppo.yml --as yaml", 0), ("ppo.yml --as yaml", 20_000)])
 def test_a_reader_that_has_seen_enough_is_no_error(
     tmp_path: Path, words: str, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("ppo.yml").write_text(ZOO + "# more\n" * size)  # the last is more than a pipe holds
-    env = "--env ReacherBulletEnv-v0" if "zoo" in words else ""
+    env = "--env ReacherBulletEnv-v0" if "yaml" in words else ""
     reader, writer = os.pipe()
     os.close(reader)
     status, complaint = run_for_real(f"{words} {env} --from 16ms --to 8ms", writer)
@@ -96,7 +94,7 @@ def test_a_full_disk_is_one_sentence_and_exit_status_1() -> None:
 def test_a_file_that_could_not_be_written_whole_is_removed(tmp_path: Path) -> None:
     file, out = tmp_path / "ppo.yml", tmp_path / "new.yml"
     file.write_text(ZOO)
-    words = f"transfer --from-zoo {file} --env ReacherBulletEnv-v0 --from 16ms --to 8ms --out {out}"
+    words = f"transfer {file} --env ReacherBulletEnv-v0 --from 16ms --to 8ms --to-file {out}"
     program = f"""
 import resource, signal
 from cycletime.cli import main
@@ -112,7 +110,7 @@ main({words.split()!r})
 def test_a_zoo_file_by_a_rule_of_one_s_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "ppo.yml").write_text(ZOO)
     (tmp_path / "own.toml").write_text(OWN)
-    files = ["--from-zoo", str(tmp_path / "ppo.yml"), "--own-rules", str(tmp_path / "own.toml"), "--rule", "mine"]
+    files = [str(tmp_path / "ppo.yml"), "--as", "yaml", "--own-rules", str(tmp_path / "own.toml"), "--rule", "mine"]
     assert main(["transfer", *files, "--env", "ReacherBulletEnv-v0", "--from", "16ms", "--to", "32ms"]) == 0
     assert "n_steps: 256 " in capsys.readouterr().out
 

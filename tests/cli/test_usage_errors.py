@@ -65,8 +65,6 @@ class Terminal(StringIO):
         ("robot fault freeze --port x", "--port: 'x' is not a whole number such as 2000 or 1e6."),
         ("plot a --x hours", "--x is 'hours': give one of 'env-steps', 'seconds'."),
         ("experiment report papers", "INVESTIGATION is 'papers': give one of 'paper', 'horizons'."),
-        ("paper claims --json", "'cycletime paper claims' is now 'cycletime experiment verdicts paper': "),
-        ("horizons --help", "'cycletime horizons' is now 'cycletime experiment VERB horizons': "),
         ("transfer ppo --from 40ms", "--to is missing: 'cycletime transfer ppo --help' shows what it takes."),
         ("study run", "FILE and --out are missing: 'cycletime study run --help' shows what it takes."),
         ("transfer ppo --to 4ms --from", "--from has no value: 'cycletime transfer ppo --help' shows what it takes."),
@@ -134,7 +132,7 @@ def understood(words: str) -> object:
     [
         ("transfer sac --from 40ms --to 20ms --target-entropy -6", "target_entropy", -6.0),
         ("transfer sac --from 1s --to 2s --also warm-up clip --json", "also", ("warm-up", "clip")),
-        ("transfer ppo --from=40ms --to 20ms --n_envs=4", "n_envs", 4),
+        ("transfer ppo --from=40ms --to 20ms --num_envs=4", "n_envs", 4),
         ("study import study --", "sources", ()),
         ("study import study a b", "sources", ("a", "b")),
         ("study export study -- -odd.csv", "file", Path("-odd.csv")),

@@ -63,12 +63,6 @@ _GROUPS = {
     },
 }
 _COMMANDS = {name: command for group in _GROUPS.values() for name, command in group.items()}
-_MOVED = {
-    "paper": {"claims": "verdicts"},
-    "horizons": {"ranking": "table", "freeze": "", "page": "report"},
-}
-"""Commands of version 0.2 that `cycletime experiment` has now, with the verbs that have other names, or none."""
-
 _ALGORITHMS = ("ppo", "sac", "a2c", "tqc", "td3", "ddpg")
 _OBJECTS_BETWEEN_COLLECTIONS = 100_000
 """They take some ten MB."""
@@ -148,7 +142,6 @@ def _lacks_memory(error: Exception) -> bool:
 
 
 def _parsed(words: list[str]) -> Any:  # noqa: ANN401 - any command
-    _refuse_moved(words)
     commands = _commands(words)
     if not (words and words[0].startswith("--tyro-")):  # tab completion is tyro's own
         check_words(words, commands)
@@ -180,33 +173,9 @@ def _help() -> str:
     return "\n".join([*lines, "", more])
 
 
-def _refuse_moved(words: Sequence[str]) -> None:
-    if words and words[0] in _MOVED:
-        old = next((word for word in words[1:2] if not word.startswith("-")), "")
-        verb = _MOVED[words[0]].get(old, old) or "VERB"
-        raise InputError(
-            f"'cycletime {words[0]}{f' {old}' if old else ''}' is now 'cycletime experiment {verb} {words[0]}': "
-            "'cycletime experiment --help' shows all."
-        )
-
-
 def _with_file_named(words: list[str]) -> list[str]:
-    """Name the command that a path implies, or --from-zoo, as one wrote before there were others than the Zoo's."""
-    rest = words[1:]
-    if words[:1] != ["transfer"] or not rest or rest[0] == "file":
-        return words
-    if any(word.split("=")[0] == "--from-zoo" for word in rest):
-        if rest[0] == "zoo":
-            rest = rest[1:]
-        elif not rest[0].startswith("-"):
-            rest = ["--algorithm", *rest]
-        renamed = {"--from-zoo": "", "--out": "--to-file"}
-        spaced = [part for word in rest for part in (word.split("=", 1) if word.split("=")[0] in renamed else [word])]
-        rest = [new for word in spaced if (new := renamed.get(word, word))]
-        prints = [] if {"--as", "--to-file", "--json"} & {*rest} else ["--as", "yaml"]
-        return ["transfer", "file", *rest, *prints]
-    if rest[0] == "zoo":
-        return ["transfer", "file", *rest[1:]]
-    first = rest[0]
+    """Name the command that a path implies: transfer file PATH."""
+    first = "".join(words[1:2])
     is_path = not first.startswith("-") and ("/" in first or "." in first or Path(first).exists())
-    return ["transfer", "file", *rest] if is_path and first not in _ALGORITHMS else words
+    is_meant = words[:1] == ["transfer"] and first and is_path and first not in ("file", *_ALGORITHMS)
+    return ["transfer", "file", *words[1:]] if is_meant else words

@@ -64,7 +64,7 @@ class TransferValues(TransferOptions):
     """Values in a library's words, such as: sb3 n_steps=2048 batch_size=64. What is not given is its default."""
     library: Annotated[Text, arg(name="for", metavar="LIBRARY", help_behavior_hint=f"(one of {_LIBRARIES})")] = None
     """Print the values in this library's words too; by default in those of --from-library."""
-    n_envs: Annotated[Count, arg(name="num-envs", aliases=["--n-envs"], help_behavior_hint="(default: 1)")] = None
+    n_envs: Annotated[Count, arg(name="num-envs", help_behavior_hint="(default: 1)")] = None
     """The number of parallel environments, for the library's words."""
     to_num_envs: Annotated[Count, arg(help_behavior_hint="(default: as many as before)")] = None
     """The number of parallel environments to go to, with the same batch in samples."""

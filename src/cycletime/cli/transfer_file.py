@@ -40,7 +40,7 @@ class TransferFile:
     """Whose settings they are."""
     algorithm: Annotated[Text, arg(metavar="ALGORITHM", help_behavior_hint="(default: recognised)")] = None
     """Which algorithm they are for: ppo, sac, a2c, tqc, td3 or ddpg."""
-    n_envs: Annotated[Count, arg(help_behavior_hint="(default: what it says)")] = None
+    n_envs: Annotated[Count, arg(name="num-envs", help_behavior_hint="(default: what it says)")] = None
     """The number of parallel environments."""
     to_num_envs: Annotated[Count, arg(help_behavior_hint="(default: as many as before)")] = None
     """The number of parallel environments to go to, with the same batch in samples."""
