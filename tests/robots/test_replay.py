@@ -1,13 +1,9 @@
-"""A journal's summary against numbers by hand, and its film in virtual time."""
+"""A journal's summary against numbers by hand."""
 
 import numpy as np
-import pytest
 
-from cycletime.errors import InputError
-from cycletime.robots.replay import histogram, replay_journal, summarize_journal
-from cycletime.robots.status_board import BoardObserver, StatusBoard
+from cycletime.robots.replay import histogram, summarize_journal
 from tests.robots.recorded import entries
-from tests.robots.ur.virtual import VirtualClock
 
 
 def test_a_summary_has_episodes_cadence_and_histograms() -> None:
@@ -42,25 +38,3 @@ def test_a_histogram_has_bars_in_proportion_and_what_is_beyond() -> None:
     assert histogram("t", times_s)[:3] == ["t", f"   up to 0.01 ms {'#' * 20} 1", f"   up to 0.02 ms {'#' * 40} 2"]
     assert histogram("t", times_s)[-1] == f"   above 1000 ms {'#' * 20} 1"
     assert histogram("t", np.array([np.nan])) == ["t: not told"]
-
-
-@pytest.mark.parametrize("speed", [1.0, 10.0])
-def test_a_run_is_played_when_it_happened(speed: float) -> None:
-    clock = VirtualClock()
-    boards: list[StatusBoard] = []
-    lines: list[str] = []
-    began_s = clock.time_s
-    keeper = BoardObserver(StatusBoard("x", 24), 4, boards.append, lines.append, clock.now_s)
-    replay_journal(entries(), keeper, clock, speed)
-    assert clock.time_s - began_s == pytest.approx(3 * 0.04 / speed)  # from the first cycle of an episode to its last
-    assert (boards[-1].returns, boards[-1].done_steps, boards[-1].stops) == ((3.0, 10.0, -4.0), 24, 1)
-    assert len(lines) == 3
-
-
-@pytest.mark.parametrize("speed", [0.0, -1.0, float("inf"), float("nan")])
-def test_a_speed_that_is_none_is_refused(speed: float) -> None:
-    clock = VirtualClock()
-    with pytest.raises(InputError, match=r"--speed is .*: give a positive number, such as 1 or 10"):
-        replay_journal(
-            entries(), BoardObserver(StatusBoard("x", 24), 4, lambda board: None, lambda line: None), clock, speed
-        )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, arg, subcommand
 
-from cycletime.cli.options import Real, SingleRunOptions, Text
+from cycletime.cli.options import SingleRunOptions, Text
 from cycletime.cli.output import result_line
 from cycletime.cli.robot_simulator import (
     STANDARD_PORTS,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from cycletime.robots.real_time_env import Provenance
     from cycletime.robots.ur.rtde_client import Address
     from cycletime.robots.ur.types import RobotLink
-    from cycletime.training.journal import JournalEntry
     from cycletime.training.run_folder import RunFolder
     from cycletime.training.spec import RunSpec
     from cycletime.training.worlds import RobotKind
@@ -270,13 +269,8 @@ class ResumeRobot(RunOptions, ArmOptions, SingleRunOptions):
 class ReplayRobot(SingleRunOptions):
     """Show what was recorded of a run on a robot: returns, stops, and how its cycles were in time.
 
-    For example: cycletime robot replay runs/cycletime-URReacher2-v0-ppo-10ms-seed0-1f0c7c38a2 --play --speed 10
+    For example: cycletime robot replay runs/cycletime-URReacher2-v0-ppo-10ms-seed0-1f0c7c38a2
     """
-
-    play: bool = False
-    """Show its cycles one after the other, as they were shown live."""
-    speed: Real = 1.0
-    """How much faster than they were."""
 
     def run(self) -> int:
         from cycletime.robots.replay import summarize_journal
@@ -290,26 +284,12 @@ class ReplayRobot(SingleRunOptions):
             raise InputError(
                 f"{folder.path} has no journal with episodes of a robot: give the folder of a 'cycletime robot run'."
             )
-        if self.play:
-            self._play(folder, entries)
         print(printable(f"{folder.spec.label}, seed {folder.spec.seed}"))
         if lost:
             print(printable(lost))
         for line in summarize_journal(entries, float(folder.spec.dt)):
             print(line)
         return 0
-
-    def _play(self, folder: RunFolder, entries: list[JournalEntry]) -> None:
-        from cycletime.robots.clock import WallClock
-        from cycletime.robots.live_view import show_live
-        from cycletime.robots.replay import replay_journal
-        from cycletime.robots.status_board import StatusBoard
-
-        steps = sum(entry.episode.env_steps for entry in entries)
-        cycle_steps = int(entries[0].episode.length_steps[0])
-        board = StatusBoard(f"{folder.spec.label} seed {folder.spec.seed}, recorded", steps)
-        with show_live(board, cycle_steps) as keeper:
-            replay_journal(entries, keeper, WallClock(), self.speed)
 
 
 @dataclass(frozen=True)

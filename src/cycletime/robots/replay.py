@@ -1,19 +1,17 @@
-"""A robot's run from its journal: in a summary with histograms, or played as it was shown live."""
+"""A robot's run from its journal: a summary with histograms."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.errors import InputError
-from cycletime.robots.clock import MonotonicClock
 from cycletime.robots.live_view import TIMING_LABELS, sparkline
-from cycletime.robots.status_board import BoardObserver, was_stopped
-from cycletime.training.journal import Cycle, Cycles, EpisodeRecord, JournalEntry, TimingMeter
+from cycletime.robots.status_board import was_stopped
+from cycletime.training.journal import Cycles, EpisodeRecord, JournalEntry, TimingMeter
 
 _EDGES_MS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _BAR_WIDTH = 40
@@ -52,30 +50,6 @@ def histogram(title: str, times_s: NDArray[np.float64]) -> list[str]:
             for place in range(used[0], used[-1] + 1)
         ),
     ]
-
-
-def replay_journal(
-    entries: Iterable[JournalEntry], observer: BoardObserver, clock: MonotonicClock, speed: float = 1.0
-) -> None:
-    """Replay recorded episodes to an observer, which gets the same calls as from the loop.
-
-    They come at the times at which they happened, `speed` times faster; between episodes nothing waits.
-    """
-    if not 0 < speed < np.inf:
-        raise InputError(f"--speed is {speed:g}: give a positive number, such as 1 or 10.")
-    for entry in entries:
-        episode = entry.episode
-        observer.episode_started(episode.number)
-        began_s, rewards = clock.now_s(), [0.0, *episode.rewards.tolist()]
-        for cycle, reward in zip(_cycle_rows(episode.cycles), rewards, strict=False):
-            clock.sleep_until(began_s + (cycle.scheduled_s - float(episode.cycles.scheduled_s[0])) / speed)
-            observer.cycle_finished(cycle, reward, {})
-        observer.episode_finished(episode)
-
-
-def _cycle_rows(cycles: Cycles) -> Iterable[Cycle]:
-    columns = (column.tolist() for column in cycles.columns().values())
-    return (Cycle(*row) for row in zip(*columns, strict=True))
 
 
 def _episode_lines(entries: Sequence[JournalEntry]) -> list[str]:

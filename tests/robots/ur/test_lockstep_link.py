@@ -6,7 +6,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from cycletime.robots.ur import arm, links
+from cycletime.robots.ur import arm
 from cycletime.robots.ur.links import LockstepLink
 from cycletime.robots.ur.reacher_env import URReacher2Env
 from cycletime.robots.ur.rtde_client import Address
@@ -102,7 +102,7 @@ def test_a_controller_that_waits_for_its_turn_is_not_silent(
     link: LockstepLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited_s: list[float] = []
-    monkeypatch.setattr(links, "_wait_for_state", lambda client, host, timeout_s: waited_s.append(timeout_s))
+    monkeypatch.setattr(LockstepLink, "_wait_for_state", lambda self, timeout_s: waited_s.append(timeout_s))
     for timeout_s in (1.0, 60.0):
         link.receive(timeout_s)
     assert waited_s == [10.0, 60.0]

@@ -41,11 +41,10 @@ class StandardLink:
         return _connected(self._states).version
 
     def connect(self) -> None:
-        """Open both ports that are needed to move the arm, and begin the stream of states."""
+        """Connect, and begin the stream of states."""
         self.close()
         try:
-            self._scripts = self._open(self._address.realtime, "real-time interface")
-            self._states = self._begin_states()
+            self._begin()
         except WireError as error:
             self.close()
             raise LinkError(
@@ -57,7 +56,7 @@ class StandardLink:
 
     def receive(self, timeout_s: float) -> ArmState:
         try:
-            state = _wait_for_state(_connected(self._states), self._address.host, timeout_s)
+            state = self._wait_for_state(timeout_s)
             if self._scripts is not None:
                 self._scripts.drain()  # the real-time interface streams states as well, which nobody reads
         except WireError as error:
@@ -99,13 +98,25 @@ class StandardLink:
     def _open(self, port: int, what: str) -> Connection:
         return Connection(self._address.host, port, what, self._timeout_s)
 
-    def _begin_states(self) -> RtdeClient:
+    def _begin(self) -> None:
+        """Open both ports that are needed to move the arm."""
+        self._scripts = self._open(self._address.realtime, "real-time interface")
+        self._states = self._begin_states()
+
+    def _wait_for_state(self, timeout_s: float) -> ArmState:
+        client, countdown = _connected(self._states), Countdown(timeout_s)
+        while (state := client.newest(countdown.left_s())) is None:
+            if not countdown.left_s():
+                raise StateTimeoutError(f"The controller at {self._address.host} sent no state for {timeout_s:g} s.")
+        return state
+
+    def _begin_states(self, inputs: tuple[str, ...] = ()) -> RtdeClient:
         try:
             rtde = self._open(self._address.rtde, "RTDE interface")
         except LinkError as error:
             raise LinkError(f"{error} States come by RTDE alone, from software 3.4 on.") from None
         try:
-            return RtdeClient.begin(rtde, self._timeout_s)
+            return RtdeClient.begin(rtde, self._timeout_s, inputs)
         except Exception:
             rtde.close()
             raise
@@ -127,14 +138,6 @@ class StandardLink:
         self._dashboard = None
 
 
-def _wait_for_state(client: RtdeClient, host: str, timeout_s: float) -> ArmState:
-    countdown = Countdown(timeout_s)
-    while (state := client.newest(countdown.left_s())) is None:
-        if not countdown.left_s():
-            raise StateTimeoutError(f"The controller at {host} sent no state for {timeout_s:g} s.")
-    return state
-
-
 def _connected(connection: _C | None) -> _C:
     if connection is None:
         raise LinkError("The link is not connected: call connect() first.")
@@ -145,7 +148,7 @@ _LOCKSTEP_TIMEOUT_S = 10.0
 """For a connection, or a reply; nothing here is in a hurry."""
 
 
-class LockstepLink:
+class LockstepLink(StandardLink):
     """A simulated controller in lock-step, of which this is the only client that moves it."""
 
     def __init__(self, address: Address, patience_s: float = _LOCKSTEP_TIMEOUT_S) -> None:
@@ -154,48 +157,23 @@ class LockstepLink:
         No time passes meanwhile, and on a busy machine the controller may have to wait for its turn: who asks for a
         state within a second means the arm's time.
         """
-        self._address = address
+        super().__init__(address, _LOCKSTEP_TIMEOUT_S)
         self._patience_s = patience_s
-        self._standard = StandardLink(address)
-        self._states: RtdeClient | None = None
         self._command: Command | None = None
         self._tick = 0
 
-    @property
-    def period_s(self) -> float:
-        return _connected(self._states).period_s
-
-    def connect(self) -> None:
+    def _begin(self) -> None:
         """Agree on the registers of lock-step, and learn which tick it is."""
-        self.close()
-        connection = Connection(self._address.host, self._address.rtde, "RTDE interface", _LOCKSTEP_TIMEOUT_S)
-        try:
-            self._states = RtdeClient.begin(connection, _LOCKSTEP_TIMEOUT_S, LOCKSTEP_INPUTS)
-            first = _wait_for_state(self._states, self._address.host, _LOCKSTEP_TIMEOUT_S)
-            self._tick = round(first.time_s / self.period_s)
-        except WireError as error:
-            connection.close()
-            raise LinkError(f"What answers at {self._address.host} does not speak RTDE: {error}") from None
-        except LinkError:
-            connection.close()
-            raise
+        self._states = self._begin_states(LOCKSTEP_INPUTS)
+        self._tick = round(self._wait_for_state(_LOCKSTEP_TIMEOUT_S).time_s / self.period_s)
 
     def receive(self, timeout_s: float) -> ArmState:
         """Let one tick pass, with the command that was sent last, if one was; the state at its end."""
         self._tick += 1
         command, self._command = self._command, None
         _connected(self._states).write(lockstep_values(self._tick, command))
-        return _wait_for_state(_connected(self._states), self._address.host, max(timeout_s, self._patience_s))
+        return self._wait_for_state(max(timeout_s, self._patience_s))
 
     def send(self, command: Command) -> None:
         """Send a command with the next tick; of several the last counts, as on a controller."""
         self._command = command
-
-    def dashboard(self, line: str) -> str:
-        return self._standard.dashboard(line)
-
-    def close(self) -> None:
-        if self._states is not None:
-            self._states.close()
-        self._states = None
-        self._standard.close()
