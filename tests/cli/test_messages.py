@@ -35,8 +35,6 @@ SB3 = "--from-library stable-baselines3"
         ),
         (f"{TRAIN} --set lr=0.001", "--set lr=0.001: lr is learning_rate here: give --set learning_rate=0.001."),
         (f"{TRAIN} --set gamma=0.9", "--set gamma=0.9: gamma is --discount 0.9 here."),
-        (f"{TRAIN} --seed 0-4", "--seed is '0-4': for seeds 0 to 4 give --seed 0 --seeds 5."),
-        (f"{TRAIN} --seeds 3..7", "--seeds is '3..7': for seeds 3 to 7 give --seed 3 --seeds 5."),
         (f"{TRAIN} --seed 0-x", "--seed: '0-x' is not a whole number such as 2000 or 1e6."),
         (f"{TRANSFER} {SB3} n_steps=512 --batch 4000", "--batch is 4000, and n_steps=512 says it too: leave one out."),
         (

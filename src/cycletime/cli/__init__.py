@@ -5,8 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import is_dataclass
 from importlib import import_module
 from pathlib import Path
@@ -71,28 +70,15 @@ _OBJECTS_BETWEEN_COLLECTIONS = 100_000
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    with lenient_streams() as output, _rare_collections():
+    # JAX makes hundreds of thousands of objects that stay: looking through them for garbage takes a tenth of a start.
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    with lenient_streams() as output:
         status = _status_of(words)
         output.flush()
         if output.faults and not isinstance(output.faults[0], BrokenPipeError):  # a reader such as head has seen enough
             print(f"cycletime: The output cannot be written: {output.faults[0].strerror}.", file=sys.stderr)
             return status or 1
     return status
-
-
-@contextmanager
-def _rare_collections() -> Iterator[None]:
-    """Let Python look for garbage less often.
-
-    JAX makes hundreds of thousands of objects that stay while it loads and traces: going through them again and again
-    takes a tenth of a start.
-    """
-    before = gc.get_threshold()
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def _status_of(words: list[str]) -> int:

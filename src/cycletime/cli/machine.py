@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
-from io import StringIO
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from tyro.conf import Positional, arg
@@ -19,6 +18,7 @@ from cycletime import rules
 from cycletime.cli.options import NO_NAMES, Count, NameList, NameListOption, NumEnvs, Rate, Text, paper_default
 from cycletime.duration import Duration
 from cycletime.errors import InputError
+from cycletime.rules.hyperparameters import align_columns
 
 if TYPE_CHECKING:
     from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
@@ -99,11 +99,15 @@ class LatencyReport:
                 f"{several}",
                 f"{machine['cpu']}, {machine['cores']} cores; JAX {machine['jax']} on {machine['device']}",
                 "",
-                _table(
-                    ("call", "first", "median", "99th percentile", "worst", "repeats"),
-                    [(name, *_time_cells(times)) for name, times in calls],
+                *align_columns(
+                    [
+                        ("call", "first", "median", "99th percentile", "worst", "repeats"),
+                        *((name, *_time_cells(times)) for name, times in calls),
+                    ]
                 ),
-                _table(("cycle", "learns every", "inline", "between episodes", "background", "stale"), rows),
+                "",
+                *align_columns([("cycle", "learns every", "inline", "between episodes", "background", "stale"), *rows]),
+                "",
                 f"inline: act and learn in one cycle, of which {_percent(conditions.margin)} is to stay free",
                 f"between episodes: all updates of {conditions.episode}, in a reset of {conditions.reset_time}",
                 "background: a learning, in the time until the next",
@@ -159,21 +163,6 @@ def _spelled(seconds: float) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """As text, so that a reader that stops early, such as head, is dealt with where all output is."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(*heads, box=box.MARKDOWN)
-    for row in rows:
-        table.add_row(*row)
-    console = Console(file=StringIO(), width=Console().width, color_system=None)
-    with console.capture() as captured:
-        console.print(table)
-    return captured.get().strip() + "\n"
 
 
 _ALGORITHMS = ("ppo", "sac", "actor-critic")

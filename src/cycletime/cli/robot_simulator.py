@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 from tyro.conf import Positional, arg
 from tyro.constructors import PrimitiveConstructorSpec
 
-from cycletime.cli.options import Count, NameList, Rate, Whole
+from cycletime.cli.options import NameList, Whole
 from cycletime.errors import InputError, RunError, printable, quote
 from cycletime.robots.ur.types import DASHBOARD_PORT, LARGEST_PORT, REALTIME_PORT, RTDE_PORT
 
 if TYPE_CHECKING:
     from cycletime.robots.ur.rtde_client import Address
-    from cycletime.robots.ur.simulator.profile import SimulatorSettings
     from cycletime.robots.ur.simulator.server import Ports
 
 STANDARD_PORTS = NameList(map(str, (RTDE_PORT, REALTIME_PORT, DASHBOARD_PORT)))
@@ -61,24 +60,13 @@ class SimulateRobot:
     """How many times faster than real time; in lock-step, time passes as a client grants it."""
     ports: PortNumbers = _STANDARD_SIMULATOR_PORTS
     """Ports, by default a real controller's; 0 is any that is free. The last, for faults, is on loopback only."""
-    latency_ticks: Annotated[Count, arg(help_behavior_hint="(default: 1)")] = None
-    """Ticks that a script line waits, after the one in which it arrives."""
-    jitter_ticks: Annotated[Count, arg(help_behavior_hint="(default: 0)")] = None
-    """Up to as many more, at random."""
-    noise: bool = False
-    """Measure angles and speeds with the noise of encoders."""
-    seed: Annotated[Count, arg(help_behavior_hint="(default: 0)")] = None
-    """Decides noise and jitter."""
-    floor: Annotated[Rate, arg(metavar="METRES", help_behavior_hint="(default: none)")] = None
-    """The height of the tip below which a protective stop follows."""
-    speed_limit: Annotated[Rate, arg(metavar="RAD/S", help_behavior_hint="(default: 3.3)")] = None
-    """The speed of a joint above which a protective stop follows."""
 
     def run(self) -> int:
         from cycletime.robots.ur.simulator.launch import open_server, serve
+        from cycletime.robots.ur.simulator.profile import PROFILES, SimulatorSettings
 
         ports, pace = self._ports(), parse_pace(self.pace)
-        server = open_server(self._settings(), pace, self.address, ports, print_line)
+        server = open_server(SimulatorSettings(PROFILES[self.profile]), pace, self.address, ports, print_line)
         where = ", ".join(f"{name} {port}" for name, port in asdict(server.ports).items())
         print_line(f"A simulated {self.profile} controller listens on {self.address}: {where}. Ctrl-C ends it.")
         try:
@@ -88,27 +76,6 @@ class SimulateRobot:
         finally:
             server.close()
         return 0
-
-    def _settings(self) -> SimulatorSettings:
-        from cycletime.robots.ur.simulator.profile import PROFILES, TripLimits
-        from cycletime.robots.ur.simulator.profile import SimulatorSettings as Settings
-
-        for name in ("latency_ticks", "jitter_ticks", "seed"):
-            if (getattr(self, name) or 0) < 0:
-                raise InputError(f"--{name.replace('_', '-')} is {getattr(self, name)}: it must be at least 0.")
-        if self.speed_limit is not None and not self.speed_limit > 0:
-            raise InputError(f"--speed-limit is {self.speed_limit}: it must be above 0 rad/s.")
-        if self.floor is not None and not math.isfinite(self.floor):
-            raise InputError(f"--floor is {self.floor}: give a height in metres.")
-        speed = TripLimits.speed if self.speed_limit is None else self.speed_limit
-        return Settings(
-            profile=PROFILES[self.profile],
-            latency_ticks=Settings.latency_ticks if self.latency_ticks is None else self.latency_ticks,
-            jitter_ticks=self.jitter_ticks or 0,
-            noise=self.noise,
-            seed=self.seed or 0,
-            limits=TripLimits(speed=speed, floor_m=self.floor),
-        )
 
     def _ports(self) -> Ports:
         from cycletime.robots.ur.simulator.server import Ports

@@ -7,7 +7,7 @@ have many lines and know neither the nearest command nor what other libraries ca
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -23,7 +23,6 @@ _KEYWORD = re.compile(r"\b([a-z_]+)=(?:'([a-z_-]+)'|\.\.\.)")
 _SUBJECT = re.compile(r"^[a-z_]+(?= is )")
 """What a sentence is about."""
 _OPTION = re.compile(r"--?[A-Za-z]")
-_SEED_RANGE = re.compile(r"(\d{1,9})(?:-|\.\.|:)(\d{1,9})")
 _HELP = ("-h", "--help")
 _POSITIONAL = get_args(Positional[int])[1]
 
@@ -47,8 +46,8 @@ class OptionSpec:
     def fewest(self) -> int:
         return 0 if self.count is None or not self.is_required else self.count
 
-    def check(self, values: Sequence[str], others: Collection[str] = ()) -> None:
-        """Refuse values that it does not take; a range of seeds is what other options of the command are for."""
+    def check(self, values: Sequence[str]) -> None:
+        """Refuse values that it does not take."""
         for value in values:
             if self.choices and value not in self.choices:
                 raise InputError(f"{self.name} is {value!r}: give one of {', '.join(map(repr, self.choices))}.")
@@ -56,11 +55,6 @@ class OptionSpec:
             try:
                 self.constructor.instance_from_str(list(values))
             except ValueError as error:
-                seeds = _SEED_RANGE.fullmatch(values[0]) if self.field in ("seed", "seeds") and values else None
-                if seeds and "--seeds" in others:
-                    first, last = map(int, seeds.groups())
-                    remedy = f"give --seed {first} --seeds {max(1, last - first + 1)}"
-                    raise InputError(f"{self.name} is {values[0]!r}: for seeds {first} to {last} {remedy}.") from None
                 raise InputError(f"{self.name}: {error}") from None
 
 
@@ -126,7 +120,7 @@ def check_words(words: Sequence[str], commands: Mapping[str, type]) -> None:
     given = _assign(rest, command)
     for option in command.options:
         if option.field in given:
-            option.check(given[option.field], command.option_names)
+            option.check(given[option.field])
     if missing := [option.name for option in command.options if option.is_required and option.field not in given]:
         are = "is" if len(missing) == 1 else "are"
         raise InputError(f"{' and '.join(missing)} {are} missing: {command.help_hint}")
