@@ -21,7 +21,7 @@ from cycletime.cli.robot_simulator import (
     parse_pace,
 )
 from cycletime.cli.run_options import AgentOptions, RunOptions
-from cycletime.cli.train import RealTimeRun
+from cycletime.cli.train import train_on_robot
 from cycletime.errors import InputError, RunError, printable, quote
 from cycletime.processes import owning_children
 
@@ -130,12 +130,8 @@ class ArmOptions:
 
 
 def train_on_arm(folder: RunFolder, arm: SelectedArm, options: RunOptions, moved_by: ArmOptions) -> int:
-    return RealTimeRun(
-        folder,
-        lambda: make_arm_env(folder.spec, arm),
-        options,
-        f"cycletime robot resume {shlex.quote(str(folder.path))} {moved_by.words()}",
-    ).run()
+    to_go_on = f"cycletime robot resume {shlex.quote(str(folder.path))} {moved_by.words()}"
+    return train_on_robot(folder, lambda: make_arm_env(folder.spec, arm), options, to_go_on)
 
 
 def make_arm_env(spec: RunSpec, arm: SelectedArm) -> gymnasium.Env[Any, Any]:

@@ -92,61 +92,62 @@ class RemarkCollector(TrainingObserver):
         self.sentences.append(sentence)
 
 
-@dataclass(frozen=True)
-class RealTimeRun:
-    folder: RunFolder
-    """The run's, which need not be there: it is made once nothing is left that may be refused."""
-    make_env: Callable[[], gymnasium.Env[Any, Any]]
-    """Reaches the robot."""
-    options: RunOptions
-    """How it is trained."""
-    to_go_on: str
-    """The command that goes on with the run."""
+def train_on_robot(
+    folder: RunFolder, make_env: Callable[[], gymnasium.Env[Any, Any]], options: RunOptions, to_go_on: str
+) -> int:
+    """Train a run, whose folder need not be there: it is made once nothing is left that may be refused.
 
-    def run(self) -> int:
-        from cycletime.training.process import stopping_at_once
+    Args:
+        folder: The run's.
+        make_env: Reaches the robot.
+        options: How it is trained.
+        to_go_on: The command that goes on with the run.
+    """
+    from cycletime.training.process import stopping_at_once
 
-        with stopping_at_once() as stopper:
-            env, remarks = self.make_env(), RemarkCollector()
-            try:
-                ended = self._trained(env, remarks)
-            finally:
-                env.close()
-                for sentence in remarks.sentences:
-                    print_status(f"note: {sentence}")
-        if isinstance(ended, InputError):
-            raise ended
-        if ended == "finished":
-            print(result_line(self.folder.result(), self.folder.path), flush=True)
-            return 0
-        print_status("Stopped, and the robot stands." if ended == "stopped" else f"cycletime: {ended}")
-        if self.folder.path.exists():  # else it was stopped before anything was there to go on with
-            print_status(f"To go on: {self.to_go_on}")
-        return stopper.status if ended == "stopped" else 1
+    with stopping_at_once() as stopper:
+        env, remarks = make_env(), RemarkCollector()
+        try:
+            ended = _train_with_view(folder, env, options, remarks)
+        finally:
+            env.close()
+            for sentence in remarks.sentences:
+                print_status(f"note: {sentence}")
+    if isinstance(ended, InputError):
+        raise ended
+    if ended == "finished":
+        print(result_line(folder.result(), folder.path), flush=True)
+        return 0
+    print_status("Stopped, and the robot stands." if ended == "stopped" else f"cycletime: {ended}")
+    if folder.path.exists():  # else it was stopped before anything was there to go on with
+        print_status(f"To go on: {to_go_on}")
+    return stopper.status if ended == "stopped" else 1
 
-    def _trained(self, env: gymnasium.Env[Any, Any], remarks: RemarkCollector) -> RunOutcome | Exception:
-        from cycletime.duration import cycle_steps
-        from cycletime.robots.engine import RealTimeBatch
-        from cycletime.robots.live_view import show_live
-        from cycletime.robots.real_time_env import real_time_env_of
-        from cycletime.robots.status_board import StatusBoard
-        from cycletime.training.run_recorder import TrainingJob
-        from cycletime.training.trainer import train_batch
 
-        folder, options, robot = self.folder, self.options, real_time_env_of(env)
-        spec, before = folder.spec, tuple(folder.journal.entries())
-        board = StatusBoard(f"{spec.label} seed {spec.seed}, {robot.where}", spec.env_steps).after(before)
-        with show_live(board, cycle_steps(spec.dt, robot.dt)) as keeper:
-            batch = RealTimeBatch(spec, env, keeper)
-            print_status(describe_run(spec, batch.env_infos[0]))
-            try:
-                _ = batch.calibration  # which may refuse the run
-                folder.make()
-                job = TrainingJob(folder, options.beside(remarks))
-                (ended,) = train_batch([job], checkpoint_s=options.checkpoint_s, batch=batch)
-            except KeyboardInterrupt:  # at once, and not at the episode's end: somebody wants the robot to stand
-                return "stopped"
-        return ended
+def _train_with_view(
+    folder: RunFolder, env: gymnasium.Env[Any, Any], options: RunOptions, remarks: RemarkCollector
+) -> RunOutcome | Exception:
+    from cycletime.duration import cycle_steps
+    from cycletime.robots.engine import RealTimeBatch
+    from cycletime.robots.live_view import show_live
+    from cycletime.robots.real_time_env import real_time_env_of
+    from cycletime.robots.status_board import StatusBoard
+    from cycletime.training.run_recorder import TrainingJob
+    from cycletime.training.trainer import train_batch
+
+    robot, spec, before = real_time_env_of(env), folder.spec, tuple(folder.journal.entries())
+    board = StatusBoard(f"{spec.label} seed {spec.seed}, {robot.where}", spec.env_steps).after(before)
+    with show_live(board, cycle_steps(spec.dt, robot.dt)) as keeper:
+        batch = RealTimeBatch(spec, env, keeper)
+        print_status(describe_run(spec, batch.env_infos[0]))
+        try:
+            _ = batch.calibration  # which may refuse the run
+            folder.make()
+            job = TrainingJob(folder, options.beside(remarks))
+            (ended,) = train_batch([job], checkpoint_s=options.checkpoint_s, batch=batch)
+        except KeyboardInterrupt:  # at once, and not at the episode's end: somebody wants the robot to stand
+            return "stopped"
+    return ended
 
 
 def train_robot_by_id(folder: RunFolder, options: RunOptions) -> int:
@@ -156,12 +157,8 @@ def train_robot_by_id(folder: RunFolder, options: RunOptions) -> int:
     if folder.is_finished:
         print(f"finished before: {result_line(folder.result(), folder.path)}", flush=True)
         return 0
-    return RealTimeRun(
-        folder,
-        lambda: make_env(folder.spec.world, folder.spec.dt),
-        options,
-        f"cycletime resume {shlex.quote(str(folder.path))}",
-    ).run()
+    to_go_on = f"cycletime resume {shlex.quote(str(folder.path))}"
+    return train_on_robot(folder, lambda: make_env(folder.spec.world, folder.spec.dt), options, to_go_on)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -310,7 +310,8 @@ class _Transfer:
         usual = getattr(words, "defaults", {})
         old = export_values(_without_noise(before), library, self.n_envs, {})
         known = {name: value for name, value in {**usual, **old}.items() if value is not None or name not in usual}
-        left = {*others, words.n_envs.name if words and words.n_envs else "", *_derived(old)}
+        left = {*others, words.n_envs.name if words and words.n_envs else ""}
+        left |= {"batch_size"} if _MINIBATCHES in old else set()  # which Isaac Lab makes of the others
         new = {name: value for name, value in exported.items() if name not in left}
         # By identity first, since a value that is not a number differs from itself.
         changed = {
@@ -454,11 +455,6 @@ class _Transfer:
         spans = [each.seconds().get(ours) for each in (before, after)]
         told = list(dict.fromkeys(format_seconds(span) for span in spans if span is not None))
         return ", ".join(each for each in (f"{ours}: {formula}", " -> ".join(told)) if each)
-
-
-def _derived(settings: Collection[str]) -> tuple[str, ...]:
-    """What Isaac Lab makes of other settings of Stable-Baselines3."""
-    return ("batch_size",) if _MINIBATCHES in settings else ()
 
 
 def _without_noise(values: Hyperparameters) -> Hyperparameters:

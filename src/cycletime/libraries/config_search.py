@@ -140,9 +140,10 @@ def _walk(root: Path, found: Found) -> tuple[list[Path], list[Path]]:
 
 def _in_file(path: Path, search: Search, root: Path) -> Iterator[Configuration]:
     file = read_config_file(path)
+    entries = [each for each in file.document.values() if isinstance(each, Mapping)]
     if environment := simulated_environment(file.document):
         yield _timed(Configuration(str(path), environment=environment, env=file_settings(file)), search, root)
-    elif search.env_id is None and is_zoo_file(file.document) and _has_entries(file.document):
+    elif search.env_id is None and is_zoo_file(file.document) and any("n_timesteps" in each for each in entries):
         algorithm = search.algorithm or path.stem.lower()
         for name, entry in file.document.items():
             if isinstance(entry, Mapping) and entry and name != "default":
@@ -152,10 +153,6 @@ def _in_file(path: Path, search: Search, root: Path) -> Iterator[Configuration]:
     else:
         read = read_configuration(path, library=search.library, algorithm=search.algorithm, env_id=search.env_id)
         yield _timed(read, search, root)
-
-
-def _has_entries(document: Mapping[Any, Any]) -> bool:
-    return any(isinstance(entry, Mapping) and "n_timesteps" in entry for entry in document.values())
 
 
 def simulated_environment(document: Mapping[Any, Any]) -> str | None:

@@ -337,7 +337,8 @@ def read_configuration(
     if not path.exists():
         raise InputError(f"There is no file or folder {path}.")
     files = _files_in(path) if path.is_dir() else [read_config_file(path)]
-    left_out = _left_out([file.path for file in files]) if path.is_dir() else ()
+    taken = {file.path for file in files} if path.is_dir() else set()
+    beside = {each for folder in {each.parent for each in taken} for each in _candidates(folder)}
     saved = [file for file in files if file.path.name == "args.yml"]
     if saved and len(files) > 1:  # what the Zoo was started with, beside what it trained with
         files = [file for file in files if file not in saved]
@@ -363,7 +364,7 @@ def read_configuration(
         is_zoo_entry=agent is not None and agent.is_zoo_entry,
         env_id=env_id,
         unread=tuple(name for section in sections for name in section.unread()),
-        left_out=left_out,
+        left_out=tuple(sorted(each.name for each in beside - taken)),
     )
 
 
@@ -400,11 +401,6 @@ def _files_in(folder: Path) -> list[ConfigFile]:
 def _candidates(folder: Path) -> list[Path]:
     """The files of a folder that could be a configuration, by their names."""
     return sorted(each for each in folder.iterdir() if each.suffix in _SUFFIXES and each.is_file())
-
-
-def _left_out(taken: list[Path]) -> tuple[str, ...]:
-    beside = {each for folder in {path.parent for path in taken} for each in _candidates(folder)}
-    return tuple(sorted(path.name for path in beside - {*taken}))
 
 
 def _recognised_files(paths: list[Path]) -> list[ConfigFile]:

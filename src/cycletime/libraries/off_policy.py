@@ -38,7 +38,7 @@ class UpdatesPerPeriod:
         period = usual if (per_vector_step * usual).denominator == 1 else per_vector_step.denominator
         return {self.updates.name: int(per_vector_step * period), self.period.name: period}
 
-    def read(self, given: SettingsReader, n_envs: int, minibatch: int | None) -> Number | None:
+    def read(self, given: SettingsReader, n_envs: int, minibatch: Number | None) -> Number | None:
         """The updates per agent step, if anything was said of them."""
         updates, name = given.optional_number(self.updates.name), self.period.name
         _unpack_steps(given, name)
@@ -76,7 +76,7 @@ class WholeUpdates:
     def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
         return {self.updates.name: nearest_whole(per_step * n_envs)}
 
-    def read(self, given: SettingsReader, n_envs: int, minibatch: int | None) -> Number | None:
+    def read(self, given: SettingsReader, n_envs: int, minibatch: Number | None) -> Number | None:
         updates = given.optional_positive(self.updates.name)
         return None if updates is None else float(updates / n_envs)
 
@@ -93,7 +93,7 @@ class UpdateRatio:
         collected = {self.collected.name: lcm(per_step.denominator, n_envs)} if self.collected else {}
         return {self.ratio.name: float(per_step), **collected}
 
-    def read(self, given: SettingsReader, n_envs: int, minibatch: int | None) -> Number | None:
+    def read(self, given: SettingsReader, n_envs: int, minibatch: Number | None) -> Number | None:
         if self.collected:
             given.optional_positive(self.collected.name)
         return given.optional_positive(self.ratio.name)
@@ -112,7 +112,7 @@ class ReplayRatio:
     def write(self, per_step: Fraction, n_envs: int, values: OffPolicy) -> dict[str, Any]:
         return {self.ratio.name: _in_whole_rounds(per_step, n_envs) * (values.minibatch or self.default_minibatch)}
 
-    def read(self, given: SettingsReader, n_envs: int, minibatch: int | None) -> Number | None:
+    def read(self, given: SettingsReader, n_envs: int, minibatch: Number | None) -> Number | None:
         ratio = given.optional_positive(self.ratio.name)
         return None if ratio is None else _in_whole_rounds(ratio / (minibatch or self.default_minibatch), n_envs)
 
@@ -133,7 +133,7 @@ class UpdatePeriod:
         many = per_step >= 1
         return {self.period.name: 1 / nearest_whole(per_step) if many else nearest_whole(1 / per_step)}
 
-    def read(self, given: SettingsReader, n_envs: int, minibatch: int | None) -> Number | None:
+    def read(self, given: SettingsReader, n_envs: int, minibatch: Number | None) -> Number | None:
         period = given.optional_positive(self.period.name)
         return None if period is None else 1 / float(period)
 
@@ -204,7 +204,7 @@ class OffPolicyTable:
             "target_smoothing": lambda: self._read_tau(given),
             "replay_capacity": lambda: self._uncounted("replay_capacity", _optional(given, self.replay), n_envs),
             "warmup_steps": lambda: self._uncounted("warmup_steps", self._warmup(given), n_envs),
-            "updates_per_step": lambda: self.updates.read(given, n_envs, _as_int(minibatch)) if self.updates else None,
+            "updates_per_step": lambda: self.updates.read(given, n_envs, minibatch) if self.updates else None,
         }
         fields: dict[str, Any] = {"discount": given.number(self.discount), "minibatch": minibatch}
         if issubclass(kind, SAC):
@@ -274,7 +274,3 @@ class OffPolicyTable:
 
 def _optional(given: SettingsReader, word: ParamName | None) -> Number | None:
     return given.optional_number(word.name) if word else None
-
-
-def _as_int(value: Number | None) -> int | None:
-    return None if value is None else int(value)

@@ -149,8 +149,10 @@ class Brax:
     def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
         """See `Sized`. The layout may fix batch_size."""
         count = nearest_whole(values.tuned_ratio)
-        fixed = layout.get(self.trajectories.name, self._usual_trajectories(values, n_envs, count))
-        trajectories = check_count("brax's batch_size", fixed)
+        # Those of values that came from here, where they fit; else the fewest, for the longest unrolls.
+        said = values.library_source.layout.get(self.trajectories.name, 0) if values.library_source else 0
+        usual = said if said and said * count % n_envs == 0 else n_envs // gcd(n_envs, count)
+        trajectories = check_count("brax's batch_size", layout.get(self.trajectories.name, usual))
         _refuse_layout({name: value for name, value in layout.items() if name != self.trajectories.name})
         if trajectories * count % n_envs:
             raise InputError(
@@ -170,11 +172,6 @@ class Brax:
         given.layout[self.trajectories.name] = given.count(self.trajectories)
         minibatch = given.count(self.trajectories) * given.count(self.unroll)
         return {"batch": minibatch * count, "minibatch": minibatch, "minibatch_count": count}
-
-    def _usual_trajectories(self, values: OnPolicy, n_envs: int, count: int) -> int:
-        """Those of values that came from here, where they fit; else the fewest, for the longest unrolls."""
-        said = values.library_source.layout.get(self.trajectories.name, 0) if values.library_source else 0
-        return said if said and said * count % n_envs == 0 else n_envs // gcd(n_envs, count)
 
 
 @dataclass(frozen=True)

@@ -56,11 +56,12 @@ def rewrite_yaml(text: str, changes: Mapping[KeyPath, object]) -> tuple[str, tup
     """The text with these numbers and lists at these paths and all other bytes unchanged; and notes for the user."""
     document, root = load_yaml(text), read_spans(text)
     new = {path: value if isinstance(value, list) else _plain_number(path, value) for path, value in changes.items()}
-    wanted = {path: value for path, value in new.items() if not _is_unchanged(value_at(document, path), value)}
-    if not wanted:
+    olds = {path: value_at(document, path) for path in new}
+    wanted = {path: value for path, value in new.items() if isinstance(olds[path], bool) or olds[path] != value}
+    if not wanted:  # 8.0 is as good as 8
         return text, ()
     for path, value in wanted.items():
-        if isinstance(old := value_at(document, path), list | dict) and not isinstance(value, list):
+        if isinstance(old := olds[path], list | dict) and not isinstance(value, list):
             raise InputError(f"{_dotted(path)} is {old!r}, but only a single value can become a number.")
     expected = with_values(document, wanted)
     spans = {path: span for path in wanted if (span := span_at(root, path)) and span.is_plain_scalar}
@@ -153,11 +154,6 @@ def _plain_number(path: KeyPath, value: object) -> int | float:
         raise InputError(f"{_dotted(path)}: {value!r} is not a finite number; expected an int or a float.")
     # Subclasses such as NumPy's float64 have a repr of their own.
     return int(value) if isinstance(value, int) else float(value)
-
-
-def _is_unchanged(old: object, new: object) -> bool:
-    """Whether nothing has to be written: 8.0 is as good as 8."""
-    return isinstance(old, int | float | list) and not isinstance(old, bool) and old == new
 
 
 def _as_yaml(value: object) -> str:

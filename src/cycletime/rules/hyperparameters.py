@@ -380,7 +380,7 @@ def closing_line(carried: Hyperparameters) -> str:
     advice = recommend(before)
     if carried.dt == before.dt:
         return f"Nothing changes with the cycle time: both are {carried.dt}."
-    if before.rules[advice.rule].same_laws(before.rules.get(rule)):
+    if rule in before.rules and before.rules[rule].laws == before.rules[advice.rule].laws:
         if carried.origin.laws.keys() <= before.rules[advice.rule].laws.keys():
             return f"Use these values: {advice.why}"
         first = advice.why.partition(". ")[0].removesuffix(".")

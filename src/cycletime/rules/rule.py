@@ -71,10 +71,6 @@ class Rule:
         """The law of a field; what a rule does not speak of is kept."""
         return self.laws.get(field, KEPT)
 
-    def same_laws(self, other: Rule | None) -> bool:
-        """Whether another rule, maybe of another name, does the same."""
-        return other is not None and self.laws == other.laws
-
     def without(self, *fields: str) -> Rule:
         """The same rule for an algorithm that has not all of its fields."""
         return Rule(self.name, {field: law for field, law in self.laws.items() if field not in fields})

@@ -111,13 +111,15 @@ def _next_targets(model: ArmModel, arm: Arm) -> tuple[Vector, Vector, RunningLin
 def _speedj(
     model: ArmModel, arm: Arm, program: RunningLine, command: SpeedJ
 ) -> tuple[Vector, Vector, RunningLine | None]:
-    wanted = _within_limit(model, np.array(command.qd, np.float64))
+    wanted = np.array(command.qd, np.float64)
+    wanted = wanted * min(1.0, model.speed_limit / max(float(np.abs(wanted).max()), _STOPPED_SPEED))
     target_qd = accelerate_towards(arm.target_qd, wanted, command.acceleration * model.period_s)
+    later = program._replace(periods=program.periods + 1)
     if command.time_s > 0:
-        ended = program.periods + 1 >= _periods(model, command.time_s)
+        ended = later.periods >= _periods(model, command.time_s)
     else:
         ended = bool(np.array_equal(target_qd, wanted))
-    return arm.target_q + model.period_s * target_qd, target_qd, None if ended else _one_period_more(program)
+    return arm.target_q + model.period_s * target_qd, target_qd, None if ended else later
 
 
 def _movej(
@@ -166,13 +168,5 @@ def _moving(target_qd: Vector) -> bool:
     return bool(np.abs(target_qd).max() > _STOPPED_SPEED)
 
 
-def _within_limit(model: ArmModel, speeds: Vector) -> Vector:
-    return speeds * min(1.0, model.speed_limit / max(float(np.abs(speeds).max()), _STOPPED_SPEED))
-
-
 def _periods(model: ArmModel, time_s: float) -> int:
     return max(1, ceil(time_s / model.period_s - _PERIOD_TOLERANCE))
-
-
-def _one_period_more(program: RunningLine) -> RunningLine:
-    return program._replace(periods=program.periods + 1)

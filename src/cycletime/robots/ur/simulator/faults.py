@@ -19,8 +19,6 @@ from cycletime.robots.ur.simulator.rtde_session import InputOwners
 from cycletime.robots.ur.types import SafetyMode
 from cycletime.robots.ur.wire.dashboard import LineParser, encode_line
 
-FAULT_PORT = 30020
-"""Where faults are asked for, by default."""
 _INTERFACES = ("rtde", "realtime", "dashboard")
 
 
