@@ -88,10 +88,6 @@ def test_wrong_exports_are_refused() -> None:
         SAC(dt="16ms").to("rsl-rl")
     with pytest.raises(InputError, match="n_envs is -1"):
         BASELINE.to("sb3", n_envs=-1)
-    with pytest.raises(InputError, match=r"brax's batch_size is 2.5: it must be a whole number of at least 1"):
-        BASELINE.to("brax", batch_size=2.5)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="horizon cannot be fixed: only brax"):
-        BASELINE.to("sb3", horizon=3)
     with pytest.raises(InputError, match="state action_size"):
         SAC(dt="16ms", target_entropy=-2).to("stoix")
     with pytest.raises(InputError, match="give action_size"):

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cycletime.errors import InputError
 from cycletime.libraries import LIBRARIES
 from cycletime.rules import PPO
 
@@ -120,14 +119,12 @@ def test_what_a_library_does_with_left_over_samples_is_noted() -> None:
     assert "rejax cannot express batch 500: the nearest is 480." in carried.to("rejax").notes
 
 
-def test_brax_keeps_its_trajectories_where_told() -> None:
+def test_brax_keeps_its_trajectories() -> None:
     playground = {"num_envs": 2048, "unroll_length": 20, "batch_size": 1024, "num_minibatches": 32}
     values = PPO.from_("mujoco-playground", dt="20ms", discounting=0.97, gae_lambda=0.95, **playground)
     assert (values.batch, values.minibatch) == (20 * 1024 * 32, 20 * 1024)
-    carried = values.at("10ms", "dt-aware").to("mujoco-playground", n_envs=2048, batch_size=1024)
+    carried = values.at("10ms", "dt-aware").to("mujoco-playground", n_envs=2048)
     assert dict(carried) == {**playground, "unroll_length": 40, "discounting": 0.97, "gae_lambda": 0.95}
-    with pytest.raises(InputError, match=r"batch_size is 1000: .* must be a multiple of num_envs, 2048"):
-        values.to("brax", n_envs=2048, batch_size=1000)
 
 
 def test_stable_baselines3_refuses_a_minibatch_of_one_so_two_are_exported() -> None:

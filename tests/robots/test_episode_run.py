@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError, RunError
-from cycletime.robots.episode_run import AgentStep, EpisodeRun, StepCallbacks, steps_from_record
+from cycletime.robots.episode_run import AgentStep, EpisodeRun, steps_from_record
 from cycletime.robots.status_board import RobotObserver
 from cycletime.tasks import CycleTime
 from cycletime.tasks.delays import ActionDelay, ObservationDelay, RealTime, send_receive_env_of
@@ -60,7 +60,8 @@ def play(
 ) -> EpisodeRecord:
     run = EpisodeRun(
         send_receive_env_of(env or robot),
-        StepCallbacks(agent.act, agent.take),
+        agent.act,
+        agent.take,
         clock=robot.clock,
         env_dt=Duration("10ms"),
         cycle_steps=cycle_steps,

@@ -106,15 +106,8 @@ class Advise(ValueOptions, TaskOptions):
 
         if self.measure not in MEASURES:
             raise InputError(f"{self.measure!r} is not a measure: give one of {', '.join(MEASURES)}.")
-        options: dict[str, Any] = {
-            name: value
-            for name, value in (
-                ("confidence", self.confidence),
-                ("enough", self.enough),
-                ("first_seeds", self.first_seeds),
-            )
-            if value is not None
-        }
+        names = ("confidence", "enough", "first_seeds")
+        options = {name: value for name in names if (value := getattr(self, name)) is not None}
         if self.study is not None:
             return self._question_of_study(Path(self.study), options)
         present, values, from_file = self._tuned()

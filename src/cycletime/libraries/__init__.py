@@ -34,16 +34,14 @@ __all__ = ["LIBRARIES", "LibraryValues", "export_values", "given_cycle_time", "r
 H = TypeVar("H", bound=Hyperparameters)
 
 
-def export_values(
-    values: Hyperparameters, library: str, n_envs: int | None, layout: Mapping[str, int]
-) -> LibraryValues:
+def export_values(values: Hyperparameters, library: str, n_envs: int | None) -> LibraryValues:
     """The values in a library's words, the nearest that it can express."""
     name, words = _find_table(library, values.algorithm)
     source = values.library_source if values.library_source and values.library_source.library == name else None
     if n_envs is None:
         n_envs = source.n_envs if source else 1
     n_envs = check_count("n_envs", n_envs)
-    said, notes = _settings_for(values, words, n_envs, layout)
+    said, notes = _settings_for(values, words, n_envs)
     action_size = getattr(values, "action_size", None)
     sized = said if action_size is None else {**said, "action_size": action_size}
     understood = read_settings(type(values), name, values.dt, n_envs, sized)
@@ -54,7 +52,7 @@ def export_values(
     if source:
         together = words.said_together if isinstance(words, OffPolicyTable) else ()
         first_read = read_settings(type(values), source.library, source.dt, source.n_envs, source.values)
-        at_first = _settings_for(first_read, words, source.n_envs, {})[0]
+        at_first = _settings_for(first_read, words, source.n_envs)[0]
         said = _merge_source(source, said, at_first, together)
         known = table_names(words)
         changes: list[TimeChange] = []
@@ -129,19 +127,14 @@ def given_cycle_time(library: str, values: Mapping[str, object]) -> Duration | N
     return stated[0] if stated else None
 
 
-def _settings_for(
-    values: Hyperparameters,
-    words: Table,
-    n_envs: int,
-    layout: Mapping[str, int],
-) -> tuple[dict[str, Any], list[str]]:
+def _settings_for(values: Hyperparameters, words: Table, n_envs: int) -> tuple[dict[str, Any], list[str]]:
     """The values in words that say nothing else, and what ``{library}`` does with them."""
     said: dict[str, Any] = {words.n_envs.name: n_envs} if words.n_envs else {}
     if isinstance(words, OffPolicyTable):
         assert isinstance(values, OffPolicy), "an algorithm has the words of its kind"
         return said | words.write(values, n_envs) | words.rates.write(values), []
     assert isinstance(values, PPO | A2C), "an algorithm has the words of its kind"
-    sizes, notes = words.write_sizes(values, n_envs, layout)
+    sizes, notes = words.write_sizes(values, n_envs)
     decays = {words.discount.name: values.discount, words.trace_decay.name: values.trace_decay}
     return said | sizes | decays | words.rates.write(values), notes
 

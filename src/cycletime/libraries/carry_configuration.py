@@ -280,7 +280,7 @@ class _Transfer:
             library = "isaac-lab"
         before = self._read(library, ALGORITHMS[algorithm])
         after = before.at(self.to_dt, self.rule, self.also)
-        exported = export_values(_without_noise(after), library, self.to_num_envs or self.n_envs, {})
+        exported = export_values(_without_noise(after), library, self.to_num_envs or self.n_envs)
         times = self._time_changes(library, exported.time_changes)
         rows = self._rule_changes(library, exported, {each.name for each in times}, before, after)
         rows += [self._time_change("agent", each) for each in times]
@@ -308,7 +308,7 @@ class _Transfer:
         """Settings that are others now by the rule; what a file does not say is the library's default."""
         words = LIBRARIES[library].get(after.algorithm)
         usual = getattr(words, "defaults", {})
-        old = export_values(_without_noise(before), library, self.n_envs, {})
+        old = export_values(_without_noise(before), library, self.n_envs)
         known = {name: value for name, value in {**usual, **old}.items() if value is not None or name not in usual}
         left = {*others, words.n_envs.name if words and words.n_envs else ""}
         left |= {"batch_size"} if _MINIBATCHES in old else set()  # which Isaac Lab makes of the others

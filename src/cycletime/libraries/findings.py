@@ -38,15 +38,15 @@ def find_inconsistencies(configuration: Configuration, trained: Collection[float
         trained: The cycle times of the trainings beside it, in seconds, for what deploys their policies.
     """
     found = [finding for check in _CHECKS for finding in check(configuration)]
-    found += _deployment(configuration, trained)
+    if configuration.cycle_time:
+        dt_s, stated_as = float(configuration.cycle_time[0]), configuration.cycle_time[1]
+        found += [finding for check in _TIMED_CHECKS for finding in check(configuration, dt_s, stated_as)]
+        found += _deployment(configuration, dt_s, stated_as, trained)
     return sorted(found, key=lambda each: RANKS.index(each.rank))
 
 
-def _deployment(c: Configuration, trained: Collection[float]) -> Iterator[Finding]:
-    if c.environment != "deployment" or c.cycle_time is None or not trained:
-        return
-    dt_s, stated = float(c.cycle_time[0]), c.cycle_time[1]
-    if not any(_is_same(dt_s, each) for each in trained):
+def _deployment(c: Configuration, dt_s: float, stated: str, trained: Collection[float]) -> Iterator[Finding]:
+    if c.environment == "deployment" and trained and not any(_is_same(dt_s, each) for each in trained):
         others = " or ".join(f"{1000 * each:.4g} ms" for each in sorted(set(trained))[:4])
         place = next((each.place for name, each in c.env.items() if stated.startswith(f"{name} ")), "")
         says = (
@@ -64,10 +64,8 @@ _SETS_RATE_TOO = ("env.controlFrequencyInv", "action_repeat", "env.fps", "contro
 _SPANS = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(ms|s|sec|secs|seconds?)\b(?!\s*/)")
 
 
-def _rate_in_words(c: Configuration) -> Iterator[Finding]:
-    if c.dt_s is None or c.cycle_time is None:
-        return
-    control = 1 / c.dt_s
+def _rate_in_words(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
+    control = 1 / dt_s
     rates = [control, *([1 / c.physics_dt_s] if c.physics_dt_s else [])]
     for side in (c.env, c.canonical):
         for name in (*_SETS_RATE, *_SETS_RATE_TOO):
@@ -77,15 +75,15 @@ def _rate_in_words(c: Configuration) -> Iterator[Finding]:
             own = [1 / step_s] if step_s and step_s < 1 else []
             if stated and said and not any(_is_same(one, rate) for one in said for rate in (*rates, *own)):
                 says = (
-                    f"{stated.text} has the comment '{_short(stated.comment)}', and {c.cycle_time[1]} is "
-                    f"{control:.4g} Hz ({c.dt_s * 1000:.4g} ms): correct the comment or the value."
+                    f"{stated.text} has the comment '{_short(stated.comment)}', and {stated_as} is "
+                    f"{control:.4g} Hz ({dt_s * 1000:.4g} ms): correct the comment or the value."
                 )
                 yield Finding("contradiction", "rate-in-words", says, stated.place)
     for said_name in filter(None, [c.name, *(str(c.canonical[key].value) for key in _NAMES if key in c.canonical)]):
         for match in _RATE_IN_NAME.finditer(said_name):
             if not any(_is_same(float(match.group(1)), rate) for rate in rates):
                 says = (
-                    f"The name '{said_name}' says {match.group(1)} Hz, and {c.cycle_time[1]} is {control:.4g} Hz: "
+                    f"The name '{said_name}' says {match.group(1)} Hz, and {stated_as} is {control:.4g} Hz: "
                     "rename it, or change the cycle time."
                 )
                 yield Finding("contradiction", "rate-in-words", says)
@@ -111,19 +109,17 @@ _STATES_DT = re.compile(r"(^|\.)(control_dt|policy_dt|step_dt|agent_dt)$")
 _STATES_RATE = re.compile(r"(^|\.)(control|policy)_(freq|frequency|rate)(_hz)?$")
 
 
-def _second_cycle_time(c: Configuration) -> Iterator[Finding]:
-    if c.dt_s is None or c.cycle_time is None:
-        return
+def _second_cycle_time(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
     names = {name.rpartition(".")[2] for name in (*c.env, *c.canonical)}
     for name, each in (*c.env.items(), *c.canonical.items()):
         number = c.positive(each)
         if number is None or (name.endswith("control_dt") and "policy_dt" in names):  # that of the motors
             continue
         said = number if _STATES_DT.search(name) else 1 / number if _STATES_RATE.search(name) else None
-        if said is not None and not _is_same(said, c.dt_s) and each.name not in c.cycle_time[1]:
+        if said is not None and not _is_same(said, dt_s) and each.name not in stated_as:
             says = (
-                f"{each.text} is a cycle time of {said * 1000:.4g} ms, and {c.cycle_time[1]} one of "
-                f"{c.dt_s * 1000:.4g} ms: make them one."
+                f"{each.text} is a cycle time of {said * 1000:.4g} ms, and {stated_as} one of "
+                f"{dt_s * 1000:.4g} ms: make them one."
             )
             yield Finding("contradiction", "two-cycle-times", says, each.place)
     steps = c.env.get("ctrl_dt")
@@ -137,18 +133,15 @@ def _second_cycle_time(c: Configuration) -> Iterator[Finding]:
             yield Finding("contradiction", "no-multiple", says, steps.place)
 
 
-def _seconds_in_words(c: Configuration) -> Iterator[Finding]:
+def _seconds_in_words(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
     """A count of steps whose comment says other seconds."""
-    counted = [c.rollout, c.setting("episode_length", "env.episodeLength"), *c.curricula()]
-    for each in counted:
-        if each is None or c.dt_s is None:
-            continue
+    for each in filter(None, [c.rollout, c.setting("episode_length", "env.episodeLength"), *c.curricula()]):
         said = [float(number) / (1000 if unit == "ms" else 1) for number, unit in _SPANS.findall(each.comment)]
-        means = each.value * c.dt_s
+        means = each.value * dt_s
         if said and means > 0 and not any(abs(one - means) <= 0.1 * max(one, means) for one in said):
             says = (
                 f"{each.text} has the comment '{_short(each.comment)}', and lasts {format_seconds(means)} at "
-                f"{c.dt_s * 1000:.4g} ms: correct one of them."
+                f"{dt_s * 1000:.4g} ms: correct one of them."
             )
             yield Finding("contradiction", "seconds-in-words", says, each.place)
 
@@ -258,13 +251,12 @@ def _training_length(c: Configuration) -> Iterator[Finding]:
             yield Finding("warning", "curriculum-after-training", says, each.place)
 
 
-def _curricula(c: Configuration) -> Iterator[Finding]:
-    several = list(c.curricula())
-    if several and c.dt_s:
+def _curricula(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
+    if several := list(c.curricula()):
         first = several[0]
         more = f", and {len(several) - 1} more like it" if len(several) > 1 else ""
         says = (
-            f"{first.text} is {format_seconds(first.value * c.dt_s)}{more}: it counts steps, so that at another cycle "
+            f"{first.text} is {format_seconds(first.value * dt_s)}{more}: it counts steps, so that at another cycle "
             "time it comes earlier or later; multiply it by the old cycle time over the new."
         )
         yield Finding("note", "curriculum-in-steps", says, first.place)
@@ -277,23 +269,21 @@ _DIFFERENCE = re.compile(
 )
 
 
-def _rewards(c: Configuration) -> Iterator[Finding]:
+def _rewards(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
     """Rewards under a manager that multiplies all of them by the cycle time, as if each were a rate."""
-    if c.dt_s is None:
-        return
     terms = list(_reward_terms(c))
     is_event = _ENDING if c.environment == "mjlab" else _EVENT  # mjlab pays air time while it lasts
     events = [weight for kind, weight in terms if is_event.search(kind)]
     differences = [weight for kind, weight in terms if _DIFFERENCE.search(kind)]
     for weight in events:
         says = (
-            f"{weight.text} is paid per event and multiplied by the cycle time: {weight.value * c.dt_s:.4g} each at "
-            f"{c.dt_s * 1000:.4g} ms; at another cycle time divide the weight by the ratio to pay the same."
+            f"{weight.text} is paid per event and multiplied by the cycle time: {weight.value * dt_s:.4g} each at "
+            f"{dt_s * 1000:.4g} ms; at another cycle time divide the weight by the ratio to pay the same."
         )
         yield Finding("note", "event-times-dt", says, weight.place)
     for weight in differences:
         says = (
-            f"{weight.text} weighs a difference between steps that is not divided by {c.dt_s * 1000:.4g} ms: at half "
+            f"{weight.text} weighs a difference between steps that is not divided by {dt_s * 1000:.4g} ms: at half "
             "the cycle time the same motion costs less per second (a quarter, if squared), noise as much as before; "
             "choose the weight anew there."
         )
@@ -337,14 +327,14 @@ def _events_after_episode(c: Configuration) -> Iterator[Finding]:
             yield Finding("warning", "event-after-episode", says, each.place)
 
 
-def _sensors(c: Configuration) -> Iterator[Finding]:
+def _sensors(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
     for name, each in c.env.items():
         period = c.positive(each)
-        if name.endswith(".update_period") and period and c.dt_s and period > 1.01 * c.dt_s:
-            ratio = period / c.dt_s
+        if name.endswith(".update_period") and period and period > 1.01 * dt_s:
+            ratio = period / dt_s
             says = (
                 f"{each.text} renews the sensor every {format_seconds(period)}, {ratio:.3g} cycles of "
-                f"{c.dt_s * 1000:.4g} ms: it gives the same values between; {c.dt_s:.4g} would renew it every cycle."
+                f"{dt_s * 1000:.4g} ms: it gives the same values between; {dt_s:.4g} would renew it every cycle."
             )
             yield Finding("note", "slow-sensor", says, each.place)
 
@@ -374,16 +364,9 @@ def _normalisation(c: Configuration) -> Iterator[Finding]:
 
 
 _CHECKS: tuple[Callable[[Configuration], Iterator[Finding]], ...] = (
-    _rate_in_words,
-    _second_cycle_time,
-    _seconds_in_words,
-    _minibatches,
-    _normalisation,
-    _discount,
-    _rollout,
-    _training_length,
-    _events_after_episode,
-    _sensors,
-    _rewards,
-    _curricula,
+    *(_minibatches, _normalisation, _discount, _rollout, _training_length, _events_after_episode),
 )
+_TIMED_CHECKS: tuple[Callable[[Configuration, float, str], Iterator[Finding]], ...] = (
+    *(_rate_in_words, _second_cycle_time, _seconds_in_words, _sensors, _rewards, _curricula),
+)
+"""Those that need the cycle time, in seconds, and how it is said."""

@@ -6,7 +6,6 @@ rollout's length.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, gcd, inf, lcm
@@ -17,7 +16,7 @@ from cycletime.libraries.parameters import ParamName, RateTable, SettingsReader
 from cycletime.rules.hyperparameters import Hyperparameters
 from cycletime.rules.laws import nearest_whole
 from cycletime.rules.ppo import A2C, PPO
-from cycletime.rules.quantities import check_count, format_seconds
+from cycletime.rules.quantities import format_seconds
 
 _KEEPS_THE_COUNT = 0.05
 """A tuned number of mini-batches is worth a change of the batch by this fraction."""
@@ -52,9 +51,8 @@ class Sized:
     tail: str = ""
     """What happens to the samples that fill no mini-batch, with {library}, {left}, {m} and {instead} filled in."""
 
-    def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
+    def write_sizes(self, values: OnPolicy, n_envs: int) -> tuple[dict[str, Any], list[str]]:
         """The rollout and the mini-batch in the library's words, and what ``{library}`` does with them."""
-        _refuse_layout(layout)
         minibatch = max(values.minibatch, self.smallest_minibatch)
         unit = n_envs if self.collects_whole_vector_steps else 1
         if self.only_whole_minibatches:
@@ -111,8 +109,7 @@ class Counted:
     remark: str = ""
     """What must be set besides, with {rollout} filled in."""
 
-    def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
-        _refuse_layout(layout)
+    def write_sizes(self, values: OnPolicy, n_envs: int) -> tuple[dict[str, Any], list[str]]:
         count = nearest_whole(values.tuned_ratio)
         if self.only_whole_minibatches:
             batch, count = _nearest_divided(values.batch, count, n_envs, enough=_KEEPS_THE_COUNT)
@@ -146,19 +143,11 @@ class Brax:
     trajectories: ParamName = ParamName("batch_size", 32)
     count: ParamName = ParamName("num_minibatches", 16)
 
-    def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
-        """See `Sized`. The layout may fix batch_size."""
+    def write_sizes(self, values: OnPolicy, n_envs: int) -> tuple[dict[str, Any], list[str]]:
         count = nearest_whole(values.tuned_ratio)
         # Those of values that came from here, where they fit; else the fewest, for the longest unrolls.
         said = values.library_source.layout.get(self.trajectories.name, 0) if values.library_source else 0
-        usual = said if said and said * count % n_envs == 0 else n_envs // gcd(n_envs, count)
-        trajectories = check_count("brax's batch_size", layout.get(self.trajectories.name, usual))
-        _refuse_layout({name: value for name, value in layout.items() if name != self.trajectories.name})
-        if trajectories * count % n_envs:
-            raise InputError(
-                f"brax's batch_size is {trajectories}: batch_size * num_minibatches, here {trajectories} * {count}, "
-                f"must be a multiple of num_envs, {n_envs}."
-            )
+        trajectories = said if said and said * count % n_envs == 0 else n_envs // gcd(n_envs, count)
         # From b and not from m, whose rounding would count {count} times.
         unroll = nearest_whole(Fraction(values.batch, trajectories * count))
         notes = [
@@ -185,8 +174,7 @@ class Puffer:
     discount: ParamName = ParamName("train.gamma", 0.995)
     trace_decay: ParamName = ParamName("train.gae_lambda", 0.90)
 
-    def write_sizes(self, values: OnPolicy, n_envs: int, layout: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
-        _refuse_layout(layout)
+    def write_sizes(self, values: OnPolicy, n_envs: int) -> tuple[dict[str, Any], list[str]]:
         horizon = nearest_whole(Fraction(values.batch, n_envs))
         horizons = min(n_envs, nearest_whole(Fraction(values.minibatch, horizon)))
         notes = ["{library} draws its mini-batches by priority: some samples come twice in an epoch and some never."]
@@ -216,11 +204,6 @@ def _nearest_divided(batch: int, divisor: int, unit: int, enough: float = 0.0) -
             if change < least:
                 best, least = (multiple, near), change
     return best
-
-
-def _refuse_layout(layout: Mapping[str, int]) -> None:
-    if layout:
-        raise InputError(f"{', '.join(layout)} cannot be fixed: only brax leaves a choice, of its batch_size.")
 
 
 def notes_on_environments(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import nan
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,12 +74,8 @@ _RUNNING_SAFETY_MODES = ("NORMAL", "REDUCED")
 """Safety modes in which an episode ends by itself only."""
 
 
-@dataclass(frozen=True)
-class StepCallbacks:
-    act: Callable[[NDArray[np.float32]], tuple[NDArray[np.float32], int]]
-    """From an observation to actions, [1, |A|], and how many updates its policy is behind."""
-    learn: Callable[[AgentStep], None]
-    """Learns from a cycle, or leaves that to the background."""
+Act: TypeAlias = Callable[[NDArray[np.float32]], tuple[NDArray[np.float32], int]]
+"""From an observation to actions, [1, |A|], and how many updates its policy is behind."""
 
 
 @dataclass
@@ -102,7 +98,8 @@ class EpisodeRun:
     def __init__(
         self,
         env: SendReceiveEnv,
-        agent: StepCallbacks,
+        act: Act,
+        learn: Callable[[AgentStep], None],
         *,
         clock: MonotonicClock,
         env_dt: Duration,
@@ -111,7 +108,8 @@ class EpisodeRun:
         observation_size: int,
         observer: RobotObserver,
     ) -> None:
-        self._env, self._agent, self._clock, self._observer = env, agent, clock, observer
+        self._env, self._act, self._learn = env, act, learn
+        self._clock, self._observer = clock, observer
         self._env_dt, self._cycle_steps, self._bounds = env_dt, cycle_steps, bounds
         self._size = observation_size
         self._steps: list[AgentStep] = []
@@ -164,13 +162,13 @@ class EpisodeRun:
         """Act, send, and only then learn from the cycle before; also the first fields of a `Cycle`."""
         now_s = self._clock.now_s
         woke_s = now_s()
-        actions, stale = self._agent.act(self._observation)
+        actions, stale = self._act(self._observation)
         acted_s = now_s()
         action = self._bounds.reach(actions[0])
         self._env.send(action)
         sent_s = now_s()
         if self._steps:
-            self._agent.learn(self._steps[-1])
+            self._learn(self._steps[-1])
         learned_s = now_s()
         self._notify()
         return (

@@ -29,7 +29,7 @@ from cycletime.agents.exploration import check_cycle
 from cycletime.duration import Duration, cycle_steps
 from cycletime.errors import InputError
 from cycletime.robots.calibration import Calibration, calibrate
-from cycletime.robots.episode_run import AgentStep, EpisodeRun, StepCallbacks, steps_from_record
+from cycletime.robots.episode_run import AgentStep, EpisodeRun, steps_from_record
 from cycletime.robots.learners import LEARNERS, RobotActor, RobotLearner, learn_step
 from cycletime.robots.real_time_env import RealTimeEnv, action_hold_s, real_time_env_of
 from cycletime.robots.status_board import RobotObserver
@@ -70,7 +70,8 @@ class RealTimeSession:
         loop, number, env_steps = self.loop, self.counters.episodes, self.counters.env_steps
         run = EpisodeRun(
             send_receive_env_of(loop.env),
-            StepCallbacks(self.act, self.take),
+            self.act,
+            self.take,
             clock=loop.robot.clock,
             env_dt=loop.env_dt,
             cycle_steps=loop.cycle_steps,

@@ -209,9 +209,9 @@ class Hyperparameters:
         """A table of each value before and after, its formula and what it means in seconds, with the notes."""
         return explain_values(self)
 
-    def to(self, library: str, n_envs: int | None = None, **layout: int) -> LibraryValues:
+    def to(self, library: str, n_envs: int | None = None) -> LibraryValues:
         """These values in another library's words: a mapping to pass on as ``**values``, with notes."""
-        values: LibraryValues = _libraries().export_values(self, library, n_envs, layout)
+        values: LibraryValues = _libraries().export_values(self, library, n_envs)
         return values
 
     @classmethod
