@@ -13,7 +13,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from benchmarks.robots.trial import (
@@ -60,7 +60,9 @@ def more_environments(task: Task, dt_ms: float, arm: Mapping[str, Any], shipped:
     tuned = PPO.from_(LIBRARY, dt=f"{task.own_ms:g}ms", **shipped)
     sizes = {name: int(shipped[name] / task.ratio(dt_ms)) for name in ("num_envs", "batch_size")}
     carried = tuned.at(f"{dt_ms:g}ms", rule=arm["rule"])
-    values = carried.to(LIBRARY, n_envs=sizes["num_envs"], batch_size=sizes["batch_size"])
+    assert carried.library_source is not None, "it was read from a library's words"
+    layout = replace(carried.library_source, layout={"batch_size": sizes["batch_size"]})
+    values = replace(carried, library_source=layout).to(LIBRARY, n_envs=sizes["num_envs"])
     return {"values": dict(values), "notes": list(values.notes)}
 
 
