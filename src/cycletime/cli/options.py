@@ -74,11 +74,6 @@ def paper_default(value: object) -> Any:  # noqa: ANN401 - tyro's own type is pr
     return arg(help_behavior_hint=f"(default: {value}, the paper's baseline)")
 
 
-def released_code_default(value: object) -> Any:  # noqa: ANN401 - tyro's own type is private
-    """The same where the paper is silent, and the authors' code ran at 16 ms with a value."""
-    return arg(help_behavior_hint=f"(default: {value}, the released code's at 16 ms)")
-
-
 @overload
 def select_rule(rule: str, file: str | None) -> str | Rule: ...
 @overload

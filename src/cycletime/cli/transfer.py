@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, make_dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import Annotated, Any, ClassVar
 
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, arg, subcommand
@@ -20,9 +22,7 @@ from cycletime.cli.options import (
     Rate,
     RuleOption,
     Text,
-    paper_default,
     parse_whole_number,
-    released_code_default,
     select_rule,
 )
 from cycletime.cli.transfer_file import TransferFile
@@ -30,7 +30,7 @@ from cycletime.duration import DurationLike
 from cycletime.errors import InputError
 from cycletime.libraries import LIBRARIES, LibraryValues, given_cycle_time, read_settings
 from cycletime.libraries.on_policy import notes_on_environments
-from cycletime.rules import A2C, DDPG, PPO, SAC, TD3, TQC, Hyperparameters
+from cycletime.rules import A2C, ALGORITHMS, PPO, Hyperparameters
 from cycletime.rules.hyperparameters import explain_values, transfer_as_json
 
 _LIBRARIES = ", ".join(LIBRARIES)
@@ -39,8 +39,8 @@ _OPTIONS_INSTEAD = {"dt": "--from", "n_envs": "--num-envs"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransferOptions:
-    """What every transfer needs."""
+class TransferValues:
+    """What a transfer of values given on the command line needs."""
 
     to_dt: Annotated[str, arg(name="to", metavar="TIME")]
     """The cycle time to carry them to."""
@@ -50,12 +50,6 @@ class TransferOptions:
     """Print JSON instead of the table."""
     own_rules: OwnRulesFile = None
     """A TOML file with tables [own_rules.NAME], such as a study's, for a --rule of your own."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransferValues(TransferOptions):
-    """What a transfer of values given on the command line needs."""
-
     from_dt: Annotated[Text, arg(name="from", metavar="TIME", help_behavior_hint="(required without --tuned)")] = None
     """The cycle time that the values were tuned at: 40ms, 0.04, 25Hz."""
     tuned: Annotated[Text, arg(metavar="FILE", help_behavior_hint="(instead of --from)")] = None
@@ -69,9 +63,7 @@ class TransferValues(TransferOptions):
     to_num_envs: Annotated[Count, arg(help_behavior_hint="(default: as many as before)")] = None
     """The number of parallel environments to go to, with the same batch in samples."""
     rule: RuleOption = None
-    """The rule."""
     also: NameListOption = NO_NAMES
-    """Carry as well."""
 
     kind: ClassVar[type[Hyperparameters]]
     """Whose values: options that are named as its fields."""
@@ -112,8 +104,7 @@ def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperpar
     from_dt, tuned = _tuned(options, given_cycle_time(library, said))
     if not options.from_library:
         stated = {**tuned, **given}
-        whose = "Stable-Baselines3's default" if kind.algorithm == "a2c" else "the paper's baseline"
-        notes = _notes_on_baseline(kind(dt=from_dt).stated(), stated, whose)
+        notes = _notes_on_baseline(kind(dt=from_dt).stated(), stated, _whose_baseline(kind))
         return kind(dt=from_dt, **stated, tuned_fields=tuned.keys() - given.keys()), notes
     if tuned:
         raise InputError(f"--tuned is {options.tuned}: --from-library has values as well, so leave one out.")
@@ -181,6 +172,10 @@ def _tuned(options: TransferValues, stated: DurationLike | None) -> tuple[Durati
     return read.dt, {**{name: read.others[name] for name in fields if name in read.others}, **read.values}
 
 
+def _whose_baseline(kind: type[Hyperparameters]) -> str:
+    return "Stable-Baselines3's default" if kind.algorithm == "a2c" else "the paper's baseline"
+
+
 def _notes_on_baseline(baseline: Mapping[str, object], given: Mapping[str, object], whose: str) -> tuple[str, ...]:
     left_out = [f"{name} {value}" for name, value in baseline.items() if name not in given]
     return (f"Not given, so {whose}: {', '.join(left_out)}.",) if left_out else ()
@@ -196,129 +191,64 @@ def _library_json(exported: LibraryValues) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, kw_only=True)
-class TransferPPO(TransferValues):
-    """Carry PPO's hyper-parameters to another cycle time."""
-
-    batch: Annotated[Count, paper_default(PPO.batch)] = None
-    """b, the agent steps between two updates."""
-    minibatch: Annotated[Count, paper_default(PPO.minibatch)] = None
-    """m, the samples of one gradient step."""
-    discount: Annotated[Rate, paper_default(PPO.discount)] = None
-    """gamma, per agent step."""
-    trace_decay: Annotated[Rate, paper_default(PPO.trace_decay)] = None
-    """lambda, per agent step."""
-    noise_std: Annotated[Rate, released_code_default(PPO.parts["exploration-noise"].baseline)] = None
-    """sigma, the initial standard deviation of the action, for --also exploration-noise."""
-    learning_rate: Annotated[Rate, paper_default(PPO.parts["learning-rate"].baseline)] = None
-    """eta, the optimiser's, for --also learning-rate."""
-    clip: Annotated[Rate, paper_default(PPO.parts["clip"].baseline)] = None
-    """epsilon of the ratio of probabilities, for --also clip."""
-    rule: RuleOption = None
-    """baseline, dt-aware, scaled or constant, the paper's; or horizons."""
-    also: NameListOption = NO_NAMES
-    """Carry as well: exploration-noise, learning-rate, clip."""
-
-    kind: ClassVar[type[Hyperparameters]] = PPO
+_MEANINGS = {
+    "batch": "b, the agent steps between two updates; of a2c between two gradient steps.",
+    "minibatch": "m, the samples of one gradient step.",
+    "discount": "gamma, per agent step.",
+    "trace_decay": "lambda, per agent step.",
+    "noise_std": "sigma of the action, for --also exploration-noise.",
+    "learning_rate": "eta, the optimiser's, for --also learning-rate.",
+    "clip": "epsilon of the ratio of probabilities, for --also clip.",
+    "replay_capacity": "Transitions in the replay buffer, for --also replay-capacity.",
+    "warmup_steps": "Agent steps of random actions, for --also warm-up.",
+    "target_smoothing": "tau, for --also target-smoothing.",
+    "updates_per_step": "Updates per agent step, for --rule horizons and --also updates-per-second.",
+    "target_entropy": "The target entropy, for --also target-entropy; -action_size if it is not given.",
+    "action_size": "The number of action dimensions, for --also target-entropy.",
+}
+"""What the options are that have an algorithm's values."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TransferA2C(TransferValues):
-    """Carry A2C's hyper-parameters to another cycle time, by PPO's rules."""
-
-    batch: Annotated[Count, arg(help_behavior_hint=f"(default: {A2C.batch}, Stable-Baselines3's)")] = None
-    """b, the agent steps from one gradient step to the next."""
-    discount: Annotated[Rate, arg(help_behavior_hint=f"(default: {A2C.discount}, Stable-Baselines3's)")] = None
-    """gamma, per agent step."""
-    trace_decay: Annotated[Rate, arg(help_behavior_hint=f"(default: {A2C.trace_decay}, Stable-Baselines3's)")] = None
-    """lambda, per agent step."""
-    noise_std: Annotated[Rate, released_code_default(PPO.parts["exploration-noise"].baseline)] = None
-    """sigma, the initial standard deviation of the action, for --also exploration-noise."""
-    learning_rate: Annotated[
-        Rate, arg(help_behavior_hint=f"(default: {A2C.parts['learning-rate'].baseline}, Stable-Baselines3's)")
-    ] = None
-    """eta, the optimiser's, for --also learning-rate."""
-    rule: RuleOption = None
-    """baseline, dt-aware, scaled or constant, the paper's; or horizons."""
-    also: NameListOption = NO_NAMES
-    """Carry as well: exploration-noise, learning-rate."""
-
-    kind: ClassVar[type[Hyperparameters]] = A2C
+def _default(kind: type[Hyperparameters], field: str) -> str:
+    """Where a value is left out: defaults are not typed in twice, the option is None, and the rules fill it in."""
+    usual = kind(dt="16ms").stated().get(field)
+    if usual is not None:
+        return f"(default: {usual}, {_whose_baseline(kind)})"
+    part = next((part for part in kind.parts.values() if part.field == field and part.baseline is not None), None)
+    return f"(default: {part.baseline}, {part.whose_baseline.removesuffix(',')})" if part else "(no default)"
 
 
-@dataclass(frozen=True, kw_only=True)
-class TransferOffPolicy(TransferValues):
-    """The options of transfers of algorithms with a replay buffer."""
-
-    discount: Annotated[Rate, paper_default(SAC.discount)] = None
-    """gamma, per agent step; tune it at one cycle time first."""
-    rule: RuleOption = None
-    """baseline or scaled; of a tuned gamma they are the paper's gamma_2, 'tuned', and gamma_1, 'tuned-scaled'; or
-    horizons."""
-    also: NameListOption = NO_NAMES
-    """Carry as well: replay-capacity, warm-up, target-smoothing, updates-per-second, exploration-noise, learning-rate,
-    and of sac and tqc target-entropy."""
-    minibatch: Annotated[Count, arg(help_behavior_hint="(default: left alone)")] = None
-    """m, which no rule changes."""
-    replay_capacity: Annotated[Count, paper_default(SAC.parts["replay-capacity"].baseline)] = None
-    """Transitions in the replay buffer, for --also replay-capacity."""
-    warmup_steps: Annotated[Count, released_code_default(SAC.parts["warm-up"].baseline)] = None
-    """Agent steps of random actions, for --also warm-up."""
-    target_smoothing: Annotated[Rate, paper_default(SAC.parts["target-smoothing"].baseline)] = None
-    """tau, for --also target-smoothing."""
-    updates_per_step: Annotated[Rate, paper_default(SAC.parts["updates-per-second"].baseline)] = None
-    """Updates per agent step, for --rule horizons and --also updates-per-second."""
-    noise_std: Annotated[Rate, arg(help_behavior_hint="(no default)")] = None
-    """sigma of noise added to the action, for --also exploration-noise."""
-    learning_rate: Annotated[Rate, paper_default(SAC.parts["learning-rate"].baseline)] = None
-    """eta, the optimisers', for --also learning-rate."""
+def _command(kind: type[Hyperparameters]) -> Any:  # noqa: ANN401 - an annotation of a type
+    """The command of an algorithm, with an option for each of its values."""
+    whole = {quantity.field: quantity.whole for quantity in kind.quantities}
+    if "target-entropy" in kind.parts:
+        whole["action_size"] = True
+    options: list[tuple[str, Any, Any]] = []
+    for name, is_whole in whole.items():
+        option = arg(help=_MEANINGS[name], help_behavior_hint=_default(kind, name))
+        options.append((name, Annotated[Count if is_whole else Rate, option], field(default=None)))
+    rule = arg(help=f"The rule: {', '.join(kind.rules)}, or one of your own.")
+    also = arg(help=f"Carry as well: {', '.join(kind.parts)}.")
+    options.append(("rule", Annotated[RuleOption, rule], field(default=None)))
+    options.append(("also", Annotated[NameListOption, also], field(default=NO_NAMES)))
+    rules = f", by {kind.rules_of}'s rules" if kind.rules_of else ""
+    about = f"Carry {kind.algorithm.upper()}'s hyper-parameters to another cycle time{rules}."
+    made = make_dataclass(
+        f"Transfer{kind.__name__}",
+        options,
+        bases=(TransferValues,),
+        namespace={"kind": kind, "__doc__": about},
+        frozen=True,
+        kw_only=True,
+    )
+    return Annotated[made, subcommand(kind.algorithm)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class TransferSAC(TransferOffPolicy):
-    """Carry SAC's hyper-parameters to another cycle time."""
-
-    target_entropy: Annotated[Rate, arg(help_behavior_hint="(default: -action_size, the paper's baseline)")] = None
-    """The target entropy, for --also target-entropy."""
-    action_size: Annotated[Count, arg(help_behavior_hint="(no default)")] = None
-    """The number of action dimensions, for --also target-entropy."""
-
-    kind: ClassVar[type[Hyperparameters]] = SAC
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransferTQC(TransferSAC):
-    """Carry TQC's hyper-parameters to another cycle time, by SAC's rules."""
-
-    kind: ClassVar[type[Hyperparameters]] = TQC
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransferTD3(TransferOffPolicy):
-    """Carry TD3's hyper-parameters to another cycle time, by SAC's rules."""
-
-    kind: ClassVar[type[Hyperparameters]] = TD3
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransferDDPG(TransferOffPolicy):
-    """Carry DDPG's hyper-parameters to another cycle time, by SAC's rules."""
-
-    kind: ClassVar[type[Hyperparameters]] = DDPG
+_COMMANDS: Any = reduce(or_, [*map(_command, ALGORITHMS.values()), Annotated[TransferFile, subcommand("file")]])
 
 
 @dataclass(frozen=True)
 class TransferCommand:
     """Carry hyper-parameters to another cycle time."""
 
-    command: OmitSubcommandPrefixes[
-        OmitArgPrefixes[
-            Annotated[TransferPPO, subcommand("ppo")]
-            | Annotated[TransferSAC, subcommand("sac")]
-            | Annotated[TransferA2C, subcommand("a2c")]
-            | Annotated[TransferTQC, subcommand("tqc")]
-            | Annotated[TransferTD3, subcommand("td3")]
-            | Annotated[TransferDDPG, subcommand("ddpg")]
-            | Annotated[TransferFile, subcommand("file")]
-        ]
-    ]
+    command: OmitSubcommandPrefixes[OmitArgPrefixes[_COMMANDS]]
