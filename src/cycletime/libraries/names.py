@@ -32,14 +32,11 @@ def _rates(learning_rate: float) -> RateTable:
 
 
 _LOG_STD = LogInside("policy_kwargs", "log_std_init", default=0.0, other_with="use_sde")
-_GAMMA, _LAMBDA = ParamName("gamma", 0.99), ParamName("gae_lambda", 0.95)
 _FIXED_ENTROPY = {"target_entropy": "it is fixed at -|A|"}
 
 _SB3_WITH_REPLAY = OffPolicyTable(
-    discount=_GAMMA,
     tau=ParamName("tau", 0.005),
     replay=ParamName("buffer_size", 1_000_000),
-    minibatch=ParamName("batch_size"),
     warmup=(ParamName("learning_starts", 100),),
     updates=UpdatesPerPeriod(ParamName("gradient_steps", 1), ParamName("train_freq", 1)),
     remarks={"noise_std": "pass it as action_noise=NormalActionNoise(mean, sigma)"},
@@ -53,8 +50,6 @@ _STABLE_BASELINES3: Mapping[str, Table] = {
         size=ParamName("n_steps", 2048),
         size_is_per_env=True,
         minibatch=ParamName("batch_size", 64),
-        discount=_GAMMA,
-        trace_decay=_LAMBDA,
         smallest_minibatch=2,
         takes_more_than_the_batch=True,
         tail="{library}'s last mini-batch of each epoch has {left} samples instead of {m}{instead}.",
@@ -65,7 +60,6 @@ _STABLE_BASELINES3: Mapping[str, Table] = {
         size=ParamName("n_steps", 5),
         size_is_per_env=True,
         minibatch=None,
-        discount=_GAMMA,
         trace_decay=ParamName("gae_lambda", 1.0),
         rates=RateTable(_rate("learning_rate", default=7e-4), noise_std=_LOG_STD),
     ),
@@ -89,7 +83,6 @@ _BRAX: Mapping[str, Table] = {
         discount=ParamName("discounting", 0.9),
         tau=ParamName("tau", 0.005),
         replay=ParamName("max_replay_size"),
-        minibatch=ParamName("batch_size"),
         warmup=(ParamName("min_replay_size", 0),),
         updates=WholeUpdates(ParamName("grad_updates_per_step", 1)),
         n_envs=ParamName("num_envs", 1),
@@ -120,16 +113,12 @@ LIBRARIES: dict[str, Mapping[str, Table]] = {
             rollout=ParamName("num_steps", 2048),
             count=ParamName("num_minibatches", 32),
             n_envs=ParamName("num_envs", 1),
-            discount=_GAMMA,
-            trace_decay=_LAMBDA,
             tail="{library} cuts the batch into slices of {m}: that makes {slices}, not {count}, the last one short.",
             rates=RateTable(_rate("learning_rate", default=3e-4), _rate("clip_coef", default=0.2)),
         ),
         "sac": OffPolicyTable(
-            discount=_GAMMA,
             tau=ParamName("tau", 0.005),
             replay=ParamName("buffer_size", 1_000_000),
-            minibatch=ParamName("batch_size"),
             warmup=(ParamName("learning_starts", 5_000),),
             per_vector_step=frozenset({"warmup_steps"}),
             n_envs=ParamName("num_envs", 1),
@@ -153,16 +142,12 @@ LIBRARIES: dict[str, Mapping[str, Table]] = {
             rollout=ParamName("num_steps", 64),
             count=ParamName("num_minibatches", 16),
             n_envs=ParamName("num_envs", 64),
-            discount=_GAMMA,
-            trace_decay=_LAMBDA,
             only_whole_minibatches=True,
             rates=RateTable(_rate("learning_rate", default=3e-4), _rate("clip_eps", default=0.2)),
         ),
         "sac": OffPolicyTable(
-            discount=_GAMMA,
             one_minus_tau=ParamName("polyak", 0.99),
             replay=ParamName("buffer_size", 131_072),
-            minibatch=ParamName("batch_size"),
             warmup=(ParamName("fill_buffer", 2_048),),
             updates=WholeUpdates(ParamName("num_epochs", 1)),
             updates_per_target_move=ParamName("num_epochs", 1),
@@ -218,7 +203,6 @@ LIBRARIES: dict[str, Mapping[str, Table]] = {
             rollout=ParamName("rollouts", 16),
             count=ParamName("mini_batches", 2),
             discount=ParamName("discount_factor", 0.99),
-            trace_decay=_LAMBDA,
             tail="{library} spreads the {left} samples that are left over {count} mini-batches of {m}.",
             remark="{library}'s memory must be as long as the rollout: RandomMemory(memory_size={rollout}).",
             rates=RateTable(_rate("learning_rate", default=1e-3), _rate("ratio_clip", default=0.2)),
@@ -227,7 +211,6 @@ LIBRARIES: dict[str, Mapping[str, Table]] = {
             discount=ParamName("discount_factor", 0.99),
             tau=ParamName("polyak", 0.005),
             replay=ParamName("memory_size"),
-            minibatch=ParamName("batch_size"),
             warmup=(ParamName("random_timesteps", 0), ParamName("learning_starts")),
             per_vector_step=frozenset({"warmup_steps", "replay_capacity"}),
             updates=WholeUpdates(ParamName("gradient_steps", 1)),
@@ -260,14 +243,12 @@ LIBRARIES: dict[str, Mapping[str, Table]] = {
         "ppo": Sized(
             size=ParamName("train_batch_size_per_learner", 4000),
             minibatch=ParamName("minibatch_size", 128),
-            discount=_GAMMA,
             trace_decay=ParamName("lambda_", 1.0),
             collects_whole_vector_steps=False,
             tail="{library} has no short mini-batch: the last one of an epoch is filled up from the next epoch.",
             rates=RateTable(_rate("lr", default=5e-5), _rate("clip_param", default=0.3)),
         ),
         "sac": OffPolicyTable(
-            discount=_GAMMA,
             tau=ParamName("tau", 0.005),
             replay=ParamName("replay_buffer_config.capacity", 1_000_000),
             minibatch=ParamName("train_batch_size_per_learner"),
@@ -283,18 +264,14 @@ LIBRARIES: dict[str, Mapping[str, Table]] = {
         "ppo": Sized(
             size=ParamName("collection_step_num_env_steps", 2048),
             minibatch=ParamName("batch_size", 64),
-            discount=_GAMMA,
-            trace_decay=_LAMBDA,
             smallest_minibatch=2,  # the spread of one sample's advantage is not a number
             buffer=ParamName("buffer_size"),  # 4096 where nothing is said, however large the batch
             tail="{library} has no short mini-batch: the last one of an epoch takes the samples that are left as well.",
             rates=RateTable(_rate("lr", default=1e-3), _rate("eps_clip", default=0.2)),
         ),
         "sac": OffPolicyTable(
-            discount=_GAMMA,
             tau=ParamName("tau", 0.005),
             replay=ParamName("buffer_size", 4_096),
-            minibatch=ParamName("batch_size"),
             warmup=(ParamName("start_timesteps", 0),),
             updates=UpdateRatio(
                 ParamName("update_step_num_gradient_steps_per_sample", 1),
@@ -318,7 +295,6 @@ LIBRARIES: dict[str, Mapping[str, Table]] = {
             discount=ParamName("algorithm.discount", 0.99),
             tau=ParamName("algorithm.critic_target_update_weight", 0.005),
             replay=ParamName("policy.online_buffer_capacity", 100_000),
-            minibatch=ParamName("batch_size"),
             warmup=(ParamName("policy.online_step_before_learning", 100),),
             entropy=ParamName("algorithm.target_entropy"),
             remarks={"updates_per_step": "its learner runs beside the robot, as fast as it can"},
@@ -337,9 +313,7 @@ LIBRARIES: dict[str, Mapping[str, Table]] = {
             rates=RateTable(_rate("lr", default=3e-4), _rate("clip_eps", default=0.2)),
         ),
         "sac": OffPolicyTable(
-            discount=_GAMMA,
             tau=ParamName("tau", 0.005),
-            minibatch=ParamName("batch_size"),
             updates=UpdatePeriod(ParamName("update_period", 1)),
             remarks={
                 "replay_capacity": "it multiplies its replay_size by 16 ms / dt itself",

@@ -146,8 +146,8 @@ Updates: TypeAlias = UpdatesPerPeriod | WholeUpdates | UpdateRatio | ReplayRatio
 class OffPolicyTable:
     """How one library says what SAC or its like has that depends on the cycle time; None where it has no word."""
 
-    discount: ParamName
     rates: RateTable
+    discount: ParamName = ParamName("gamma", 0.99)
     tau: ParamName | None = None
     """Target smoothing as we have it."""
     one_minus_tau: ParamName | None = None
@@ -155,7 +155,7 @@ class OffPolicyTable:
     updates_per_target_move: ParamName | None = None
     """The setting that says how many updates pass from one move of the targets to the next, if that is not one."""
     replay: ParamName | None = None
-    minibatch: ParamName | None = None
+    minibatch: ParamName = ParamName("batch_size")
     warmup: tuple[ParamName, ...] = ()
     """All the names that must agree on when learning starts."""
     per_vector_step: frozenset[str] = frozenset()
@@ -199,7 +199,7 @@ class OffPolicyTable:
 
     def read(self, given: SettingsReader, n_envs: int, kind: type[Hyperparameters]) -> dict[str, Any]:
         """Our fields, for what was given; for SAC the action's size may be among it."""
-        minibatch = given.optional_positive(self.minibatch.name) if self.minibatch else None
+        minibatch = given.optional_positive(self.minibatch.name)
         readers: dict[str, Callable[[], Number | None]] = {
             "target_smoothing": lambda: self._read_tau(given),
             "replay_capacity": lambda: self._uncounted("replay_capacity", _optional(given, self.replay), n_envs),

@@ -33,9 +33,9 @@ class Sized:
     """The agent steps of a rollout."""
     minibatch: ParamName | None
     """m; None if the whole batch is one gradient step."""
-    discount: ParamName
-    trace_decay: ParamName
     rates: RateTable
+    discount: ParamName = ParamName("gamma", 0.99)
+    trace_decay: ParamName = ParamName("gae_lambda", 0.95)
     size_is_per_env: bool = False
     """Whether those of one environment are meant, or of all together, which is b."""
     n_envs: ParamName | None = None
@@ -98,9 +98,9 @@ class Counted:
     rollout: ParamName
     """The agent steps of one environment."""
     count: ParamName
-    discount: ParamName
-    trace_decay: ParamName
     rates: RateTable
+    discount: ParamName = ParamName("gamma", 0.99)
+    trace_decay: ParamName = ParamName("gae_lambda", 0.95)
     n_envs: ParamName | None = None
     only_whole_minibatches: bool = False
     """Whether the library refuses a batch that the count does not divide."""
