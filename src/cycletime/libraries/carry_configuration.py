@@ -162,17 +162,17 @@ def carry_configuration(
     n_envs = _n_envs(configuration, n_envs)
     transfer = _Transfer(configuration, before_dt, after_dt, n_envs, to_num_envs, rule, part_names(also), action_size)
     transfer.check_physics()
-    agent = transfer.carry_agent() if configuration.library else None
-    changes = (*(agent.changes if agent else ()), *transfer.carry_environment(), *transfer.carry_num_envs())
+    values, rows, notes = transfer.carry_agent() if configuration.library else (None, [], [])
+    changes = (*rows, *transfer.carry_environment(), *transfer.carry_num_envs())
     if not changes and after_dt != before_dt:
         raise InputError(f"{configuration.name} has nothing that is known to depend on the cycle time.")
     return CarriedConfiguration(
         configuration,
         before_dt,
         after_dt,
-        agent.values if agent else None,
+        values,
         changes,
-        (*(agent.notes if agent else ()), *_notes_on_unknown(configuration)),
+        (*notes, *_notes_on_unknown(configuration)),
         transfer.rewritten,
     )
 
@@ -230,12 +230,6 @@ def _looks_like_time(setting: Setting) -> bool:
     return any(numbers) and bool(_LOOKS_LIKE_TIME.search(last)) and not _NO_TIME.search(setting.name)
 
 
-class _CarriedAgent(NamedTuple):
-    values: Hyperparameters
-    changes: tuple[Change, ...]
-    notes: tuple[str, ...]
-
-
 @dataclass
 class _Transfer:
     """One configuration on its way to another cycle time."""
@@ -267,7 +261,8 @@ class _Transfer:
         except InputError as error:
             raise InputError(f"{error} Or change {step.name}, which is {step.value}, first.") from None
 
-    def carry_agent(self) -> _CarriedAgent:
+    def carry_agent(self) -> tuple[Hyperparameters, list[Change], list[str]]:
+        """The agent's values, what changes, and notes."""
         configuration = self.configuration
         library, algorithm = configuration.library, configuration.algorithm
         if library is None or algorithm not in ALGORITHMS:
@@ -295,7 +290,7 @@ class _Transfer:
             self._check_timesteps()
             rows, more = self._with_wrapper(rows)
             notes += more
-        return _CarriedAgent(after, tuple(rows), tuple(notes))
+        return after, rows, notes
 
     def _rule_changes(
         self,

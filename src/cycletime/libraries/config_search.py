@@ -24,6 +24,7 @@ from cycletime.libraries.python_source import SourceReader, Tree
 from cycletime.libraries.python_tasks import PythonTask, plain_settings, python_tasks
 from cycletime.libraries.recognise import is_zoo_file, recognise_parts
 from cycletime.libraries.time_keys import DEPLOYED_BY
+from cycletime.rules.hyperparameters import nest_names
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _MOST_FILES = 20_000
@@ -234,15 +235,7 @@ def _stated_leaves(tree: Tree, root: Path) -> dict[str, Setting]:
 
 
 def _nested(settings: Mapping[str, Setting]) -> dict[str, Any]:
-    document: dict[str, Any] = {}
-    for name, each in settings.items():
-        *branches, leaf = name.split(".")
-        node = document
-        for branch in branches:
-            inner = node.setdefault(branch, {})
-            node = inner if isinstance(inner, dict) else {}
-        node[leaf] = each.value
-    return document
+    return nest_names({name: each.value for name, each in settings.items()})
 
 
 def _relative(path: Path, root: Path) -> str:

@@ -1,8 +1,4 @@
-"""Hyper-parameters that know the cycle time they were tuned at, and how to be carried to another one.
-
-What all algorithms share: checking, carrying by a rule, rounding that is reported, the meaning in seconds, and the
-table that explains a transfer.
-"""
+"""Hyper-parameters that know the cycle time they were tuned at: what all algorithms share of carrying them."""
 
 from __future__ import annotations
 
@@ -79,6 +75,19 @@ class LibrarySource:
     """By the tables' names, those that were given instead."""
 
 
+def nest_names(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Names with dots as mappings in mappings; what would be inside of a plain value is left out."""
+    tree: dict[str, Any] = {}
+    for name, value in values.items():
+        *branches, leaf = name.split(".")
+        node = tree
+        for branch in branches:
+            inner = node.setdefault(branch, {})
+            node = inner if isinstance(inner, dict) else {}
+        node[leaf] = value
+    return tree
+
+
 @dataclass(frozen=True, eq=False)  # equal to any mapping with the same items
 class LibraryValues(Mapping[str, Any]):
     """Hyper-parameters in a library's words: pass them on as ``**values``, or as `nested` settings."""
@@ -110,14 +119,7 @@ class LibraryValues(Mapping[str, Any]):
 
     def nested(self) -> dict[str, Any]:
         """The values with ``a.b`` as ``{"a": {"b": ...}}``, as configuration files have them."""
-        tree: dict[str, Any] = {}
-        for name, value in self.by_name.items():
-            *branches, leaf = name.split(".")
-            node = tree
-            for branch in branches:
-                node = node.setdefault(branch, {})
-            node[leaf] = value
-        return tree
+        return nest_names(self.by_name)
 
 
 @dataclass(frozen=True, kw_only=True)

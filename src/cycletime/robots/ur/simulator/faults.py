@@ -1,9 +1,6 @@
 """Faults on demand: what a test asks of the simulated controller over a port that no real one has.
 
-One command per line: `protective stop`, `emergency stop`, `release emergency stop`, `violation`, `remote control off`
-(or `on`), `refuse unlock on` (or `off`), `in use NAME`, `free NAME`, `drop rtde` (or `realtime`, `dashboard`,
-`clients`), `freeze SECONDS`, `delay SECONDS`, `jitter SECONDS`, `say TEXT`, `state`, `quit`. Seconds are
-those of the controller.
+One command per line, such as `protective stop` or `freeze 0.5` (docs/robot-simulator.md). Seconds are the controller's.
 """
 
 from __future__ import annotations
