@@ -103,8 +103,8 @@ def test_orders_outside_the_limits_are_refused_with_the_command(link: DriverLink
 
 def test_a_killed_driver_is_noticed_and_the_arm_stops_by_itself(robot: SimulatedController, link: DriverLink) -> None:
     bring_to_speed(robot, link)
-    assert link.driver_id is not None
-    os.kill(link.driver_id, signal.SIGKILL)
+    assert link._process is not None
+    os.kill(link._process.pid, signal.SIGKILL)
     with pytest.raises(LinkError, match="The driver's process has died with status -9"):
         wait_until(lambda: False, lambda: link.receive(LONG_S))
     wait_until(lambda: speed_of(robot) < 0.01)
@@ -112,8 +112,8 @@ def test_a_killed_driver_is_noticed_and_the_arm_stops_by_itself(robot: Simulated
 
 def test_a_driver_that_is_asked_to_end_stops_the_arm_first(robot: SimulatedController, link: DriverLink) -> None:
     bring_to_speed(robot, link)
-    assert link.driver_id is not None
-    os.kill(link.driver_id, signal.SIGTERM)
+    assert link._process is not None
+    os.kill(link._process.pid, signal.SIGTERM)
     with pytest.raises(RobotStoppedError, match="The driver was asked to end, and has stopped the arm"):
         wait_until(lambda: False, lambda: link.receive(LONG_S))
     assert speed_of(robot) < 0.01
@@ -127,7 +127,7 @@ from cycletime.robots.ur.types import SpeedJ
 link = DriverLink(DriverSettings.from_text(sys.argv[1]))
 link.connect()
 speed = -0.3 if link.receive(60.0).q[2] > 0 else 0.3
-print(link.driver_id, flush=True)
+print(link._process.pid, flush=True)
 while True:
     link.send(SpeedJ((0, 0, speed, 0, 0, 0), 5.0))
     link.receive(60.0)

@@ -59,10 +59,6 @@ class DriverLink:
     def report(self) -> DriverReport:
         return (self._memory and self._memory.report()) or DriverReport(Phase.STARTING)
 
-    @property
-    def driver_id(self) -> int | None:
-        return None if self._process is None else self._process.pid
-
     def connect(self) -> None:
         """Start the driver, and wait for its first state."""
         self.close()

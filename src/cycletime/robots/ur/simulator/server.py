@@ -153,10 +153,6 @@ class Server:
     def ports(self) -> Ports:
         return Ports(**{name: self.listens_at(name)[1] for name in self._listeners})
 
-    @property
-    def backlog_bytes(self) -> int:
-        return max((len(client.outgoing) for client in self._clients), default=0)
-
     def listens_at(self, interface: str) -> tuple[str, int]:
         address, port = self._listeners[interface].getsockname()
         return address, port
