@@ -12,7 +12,7 @@ import gymnasium
 import pytest
 
 from cycletime.cli import main, train
-from cycletime.robots.status_board import BoardObserver
+from cycletime.robots.status_board import EpisodePrinter
 from cycletime.training.journal import Cycle
 from cycletime.training.run_folder import RunFolder
 from tests.robots.toy_robot import ToyRobot
@@ -43,13 +43,14 @@ def test_a_robot_is_trained_stopped_at_once_and_goes_on(
     words = [*WORDS.split(), "--out", str(tmp_path)]
     with pytest.MonkeyPatch.context() as patch:
 
-        def cycled(keeper: BoardObserver, cycle: Cycle, reward: float, info: Mapping[str, Any]) -> None:
-            usual(keeper, cycle, reward, info)
-            if len(keeper.board.returns) == 1:
+        finished: list[object] = []
+
+        def cycled(printer: EpisodePrinter, cycle: Cycle, reward: float, info: Mapping[str, Any]) -> None:
+            if finished:
                 os.kill(os.getpid(), signal.SIGINT)  # in the second episode
 
-        usual = BoardObserver.cycle_finished
-        patch.setattr(BoardObserver, "cycle_finished", cycled)
+        patch.setattr(EpisodePrinter, "cycle_finished", cycled)
+        patch.setattr(EpisodePrinter, "episode_finished", lambda printer, episode: finished.append(episode))
         assert main(words) == 130
     (path,) = tmp_path.iterdir()
     said = capsys.readouterr().err.splitlines()

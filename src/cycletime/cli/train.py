@@ -1,6 +1,6 @@
 """`cycletime train` and `cycletime resume`: train runs from options, or go on with runs that were stopped or killed.
 
-A run on a robot is shown while it goes on, stopped at once by a signal, and kept whatever ends it.
+A run on a robot is stopped at once by a signal, and kept whatever ends it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -78,18 +78,15 @@ def _updates(agent: Agent) -> str:
     return "" if updates == 1 else f", {updates:g} updates per step"
 
 
-@dataclass
-class RemarkCollector(TrainingObserver):
-    """Keeps what the user should know until the live view is gone, which would draw over it."""
-
-    sentences: list[str] = field(default_factory=list)
+class RemarkPrinter(TrainingObserver):
+    """Prints what the user should know."""
 
     def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
         if resumed_from is not None:
             self.remark(f"goes on from {resumed_from:,} environment steps")
 
     def remark(self, sentence: str) -> None:
-        self.sentences.append(sentence)
+        print_status(f"note: {sentence}")
 
 
 def train_on_robot(
@@ -106,13 +103,11 @@ def train_on_robot(
     from cycletime.training.process import stopping_at_once
 
     with stopping_at_once() as stopper:
-        env, remarks = make_env(), RemarkCollector()
+        env = make_env()
         try:
-            ended = _train_with_view(folder, env, options, remarks)
+            ended = _trained(folder, env, options)
         finally:
             env.close()
-            for sentence in remarks.sentences:
-                print_status(f"note: {sentence}")
     if isinstance(ended, InputError):
         raise ended
     if ended == "finished":
@@ -124,29 +119,21 @@ def train_on_robot(
     return stopper.status if ended == "stopped" else 1
 
 
-def _train_with_view(
-    folder: RunFolder, env: gymnasium.Env[Any, Any], options: RunOptions, remarks: RemarkCollector
-) -> RunOutcome | Exception:
-    from cycletime.duration import cycle_steps
+def _trained(folder: RunFolder, env: gymnasium.Env[Any, Any], options: RunOptions) -> RunOutcome | Exception:
     from cycletime.robots.engine import RealTimeBatch
-    from cycletime.robots.live_view import show_live
-    from cycletime.robots.real_time_env import real_time_env_of
-    from cycletime.robots.status_board import StatusBoard
+    from cycletime.robots.status_board import EpisodePrinter
     from cycletime.training.run_recorder import TrainingJob
     from cycletime.training.trainer import train_batch
 
-    robot, spec, before = real_time_env_of(env), folder.spec, tuple(folder.journal.entries())
-    board = StatusBoard(f"{spec.label} seed {spec.seed}, {robot.where}", spec.env_steps).after(before)
-    with show_live(board, cycle_steps(spec.dt, robot.dt)) as keeper:
-        batch = RealTimeBatch(spec, env, keeper)
-        print_status(describe_run(spec, batch.env_infos[0]))
-        try:
-            _ = batch.calibration  # which may refuse the run
-            folder.make()
-            job = TrainingJob(folder, options.beside(remarks))
-            (ended,) = train_batch([job], checkpoint_s=options.checkpoint_s, batch=batch)
-        except KeyboardInterrupt:  # at once, and not at the episode's end: somebody wants the robot to stand
-            return "stopped"
+    batch = RealTimeBatch(folder.spec, env, EpisodePrinter(print_status))
+    print_status(describe_run(folder.spec, batch.env_infos[0]))
+    try:
+        _ = batch.calibration  # which may refuse the run
+        folder.make()
+        job = TrainingJob(folder, options.beside(RemarkPrinter()))
+        (ended,) = train_batch([job], checkpoint_s=options.checkpoint_s, batch=batch)
+    except KeyboardInterrupt:  # at once, and not at the episode's end: somebody wants the robot to stand
+        return "stopped"
     return ended
 
 

@@ -9,7 +9,6 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.robots.live_view import TIMING_LABELS, sparkline
 from cycletime.robots.status_board import was_stopped
 from cycletime.training.journal import Cycles, EpisodeRecord, JournalEntry, TimingMeter
 
@@ -17,6 +16,16 @@ _EDGES_MS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500
 _BAR_WIDTH = 40
 _MAX_SPARKLINE = 60
 """Returns that are drawn; of more, the means of as many parts."""
+
+
+_TIMING_LABELS = {
+    "wake_error_s": "wake-up error",
+    "observation_age_s": "age of observation",
+    "act_s": "act",
+    "send_s": "send",
+    "learn_s": "learn",
+}
+_BARS = "▁▂▃▄▅▆▇█"
 
 
 def summarize_journal(entries: Sequence[JournalEntry], dt_s: float) -> list[str]:
@@ -29,7 +38,7 @@ def summarize_journal(entries: Sequence[JournalEntry], dt_s: float) -> list[str]
         "",
         *_timing_lines(cycles),
         "",
-        *histogram(f"{TIMING_LABELS['wake_error_s']}, of {len(cycles):,} cycles", cycles.wake_error_s),
+        *histogram(f"{_TIMING_LABELS['wake_error_s']}, of {len(cycles):,} cycles", cycles.wake_error_s),
         "",
         *histogram(f"work of a cycle (act, send and learn), of {1000 * dt_s:g} ms", work_s),
     ]
@@ -50,6 +59,13 @@ def histogram(title: str, times_s: NDArray[np.float64]) -> list[str]:
             for place in range(used[0], used[-1] + 1)
         ),
     ]
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """Values one after the other as bars of eight heights, from the least to the largest."""
+    least, largest = min(values), max(values)
+    step = (largest - least) / (len(_BARS) - 1) or 1.0
+    return "".join(_BARS[round((value - least) / step)] for value in values)
 
 
 def _episode_lines(entries: Sequence[JournalEntry]) -> list[str]:
@@ -79,7 +95,7 @@ def _timing_lines(cycles: Cycles) -> list[str]:
     meter.add_all(cycles)
     timing = meter.summary
     lines = [f"{'ms':<20}{'mean':>10}{'p99':>10}{'worst':>10}"]
-    for name, words in TIMING_LABELS.items():
+    for name, words in _TIMING_LABELS.items():
         spread = getattr(timing, name.removesuffix("_s"))
         values = (1000 * each for each in (spread.mean_s, spread.p99_s, spread.worst_s))
         lines.append(

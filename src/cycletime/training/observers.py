@@ -1,4 +1,4 @@
-"""The one interface of those who follow a training: the progress bar, trackers, a worker, a robot's live view."""
+"""The one interface of those who follow a training: the progress bar, trackers, a worker, a robot's lines."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import pytest
 
 from cycletime.cli import main
 from cycletime.robots.calibration import Calibration
-from cycletime.robots.status_board import BoardObserver
+from cycletime.robots.status_board import EpisodePrinter
 from cycletime.robots.ur import reacher_env
 from cycletime.robots.ur.driver import driver
 from cycletime.robots.ur.driver.driver import DriverSettings, DriverTimeouts
@@ -45,15 +45,15 @@ def at_cycle(patch: pytest.MonkeyPatch, count: int, happen: Callable[[], object]
     """Something in the middle of a cycle."""
     counted = 0
 
-    def cycled(keeper: BoardObserver, cycle: Cycle, reward: float, info: Mapping[str, Any]) -> None:
+    def cycled(keeper: EpisodePrinter, cycle: Cycle, reward: float, info: Mapping[str, Any]) -> None:
         nonlocal counted
         counted += 1
         usual(keeper, cycle, reward, info)
         if counted == count:
             happen()
 
-    usual = BoardObserver.cycle_finished
-    patch.setattr(BoardObserver, "cycle_finished", cycled)
+    usual = EpisodePrinter.cycle_finished
+    patch.setattr(EpisodePrinter, "cycle_finished", cycled)
 
 
 def let_a_busy_machine_be_late(patch: pytest.MonkeyPatch) -> None:
@@ -154,7 +154,7 @@ def test_a_run_without_room_in_its_cycle_is_refused_and_leaves_no_folder(
         assert "which is too short: here act takes" in err.splitlines()[-1]
         assert err.endswith("--learner background with SAC, --set learn_when=episode_end with PPO.\n")
         assert not list(tmp_path.iterdir())
-        patch.setattr(BoardObserver, "calibrated", lambda keeper, calibration: os.kill(os.getpid(), signal.SIGTERM))
+        patch.setattr(EpisodePrinter, "calibrated", lambda keeper, calibration: os.kill(os.getpid(), signal.SIGTERM))
         patch.setattr(Calibration, "check", lambda calibration: None)
         status, _, err = robot(capsys, *words)
         assert (status, err.splitlines()[-1]) == (143, "Stopped, and the robot stands.")
