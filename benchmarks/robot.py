@@ -41,7 +41,8 @@ def drive(settings: str, speed: float) -> None:
     """The agent: tell the driver's id, and swing the elbow for ever."""
     link = DriverLink(DriverSettings.from_text(settings))
     link.connect()
-    print(link.driver_id, flush=True)
+    assert link._process is not None, "it is connected"
+    print(link._process.pid, flush=True)
     state = link.receive(10.0)
     sign = -1.0 if state.q[2] > 0 else 1.0
     while True:

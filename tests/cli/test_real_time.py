@@ -42,7 +42,6 @@ def test_a_robot_is_trained_stopped_at_once_and_goes_on(
 ) -> None:
     words = [*WORDS.split(), "--out", str(tmp_path)]
     with pytest.MonkeyPatch.context() as patch:
-
         finished: list[object] = []
 
         def cycled(printer: EpisodePrinter, cycle: Cycle, reward: float, info: Mapping[str, Any]) -> None:

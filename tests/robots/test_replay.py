@@ -10,7 +10,6 @@ def test_a_summary_has_episodes_cadence_and_histograms() -> None:
     assert summarize_journal(entries(), 0.04) == [
         "3 episodes, 24 environment steps, in 2 sessions",
         "returns: first 3.00, last -4.00, best 10.00 (episode 2)",
-        "  ▅█▁",
         "ended by: truncated 2, PROTECTIVE_STOP 1",
         "cut short: episodes 2",
         "",

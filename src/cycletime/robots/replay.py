@@ -14,8 +14,6 @@ from cycletime.training.journal import Cycles, EpisodeRecord, JournalEntry, Timi
 
 _EDGES_MS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _BAR_WIDTH = 40
-_MAX_SPARKLINE = 60
-"""Returns that are drawn; of more, the means of as many parts."""
 
 
 _TIMING_LABELS = {
@@ -25,7 +23,6 @@ _TIMING_LABELS = {
     "send_s": "send",
     "learn_s": "learn",
 }
-_BARS = "▁▂▃▄▅▆▇█"
 
 
 def summarize_journal(entries: Sequence[JournalEntry], dt_s: float) -> list[str]:
@@ -61,13 +58,6 @@ def histogram(title: str, times_s: NDArray[np.float64]) -> list[str]:
     ]
 
 
-def sparkline(values: Sequence[float]) -> str:
-    """Values one after the other as bars of eight heights, from the least to the largest."""
-    least, largest = min(values), max(values)
-    step = (largest - least) / (len(_BARS) - 1) or 1.0
-    return "".join(_BARS[round((value - least) / step)] for value in values)
-
-
 def _episode_lines(entries: Sequence[JournalEntry]) -> list[str]:
     episodes = [entry.episode for entry in entries]
     returns = [episode.undiscounted_return for episode in episodes]
@@ -78,7 +68,6 @@ def _episode_lines(entries: Sequence[JournalEntry]) -> list[str]:
         + ("" if sessions == 1 else f", in {sessions} sessions"),
         f"returns: first {returns[0]:,.2f}, last {returns[-1]:,.2f}, "
         f"best {returns[best]:,.2f} (episode {episodes[best].number + 1:,})",
-        f"  {sparkline(_downsampled(returns))}",
     ]
     return [*lines, *_ending_lines(episodes)]
 
@@ -105,8 +94,3 @@ def _timing_lines(cycles: Cycles) -> list[str]:
     missed = int(cycles.missed_packages[cycles.missed_packages > 0].sum())
     lines.append(f"lost: {missed:,} packages of the robot, {int(cycles.missed_steps.sum()):,} environment steps")
     return [*lines, *([timing.warning] if timing.warning else [])]
-
-
-def _downsampled(values: Sequence[float]) -> list[float]:
-    parts = np.array_split(np.array(values), min(len(values), _MAX_SPARKLINE))
-    return [float(part.mean()) for part in parts]
