@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError, unknown_name_error
@@ -17,7 +17,7 @@ from cycletime.libraries.names import LIBRARIES, Table, library_name, table_name
 from cycletime.libraries.on_policy import Brax, Counted, Puffer, Sized
 from cycletime.libraries.parameters import ParamName
 from cycletime.libraries.plain_yaml import KeyPath, is_saved_ordered_dict, repeated_keys
-from cycletime.libraries.recognise import LOOKED_FOR, is_zoo_file, recognise_algorithm, recognise_parts
+from cycletime.libraries.recognise import is_zoo_file, recognise_algorithm, recognise_parts
 from cycletime.libraries.time_keys import (
     DEPLOYED_BY,
     ENVIRONMENT_KEYS,
@@ -341,7 +341,11 @@ def read_configuration(
         env_id = env_id or saved[0].document.get("env")
     sections = [section for file in files for section in _sections(file, library, env_id, in_folder=path.is_dir())]
     if not sections:
-        _refuse_unrecognised(path, files)
+        has = ", ".join(str(name) for file in files for name in list(file.document)[:6]) or "nothing"
+        known = ", ".join(LIBRARIES)
+        raise UnrecognisedError(
+            f"{path} is of no library that was recognised (it has {has}): give --library, one of {known}."
+        )
     agent = _only(path, "agents", [section for section in sections if section.agent])
     environment = _only(path, "environments", [section for section in sections if section.environment])
     found = agent.agent if agent else None
@@ -406,15 +410,6 @@ def _recognised_files(paths: list[Path]) -> list[ConfigFile]:
             if file.kind == "zip" or recognise_parts(file.document):
                 recognised.append(file)
     return [file for file in recognised if file.path.suffix != ".zip"] or recognised
-
-
-def _refuse_unrecognised(path: Path, files: list[ConfigFile]) -> NoReturn:
-    looked_for = "; ".join(f"{library}: {names}" for library, names in LOOKED_FOR.items())
-    has = ", ".join(str(name) for file in files for name in list(file.document)[:6])
-    raise UnrecognisedError(
-        f"{path} is of no library that was recognised (it has {has or 'nothing'}): give --library NAME. "
-        f"Looked for: {looked_for}."
-    )
 
 
 @dataclass(frozen=True)

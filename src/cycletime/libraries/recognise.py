@@ -7,22 +7,6 @@ from typing import Any, NamedTuple
 
 from cycletime.errors import InputError
 
-LOOKED_FOR = {
-    "isaac-lab or mjlab (environment)": "decimation, sim",
-    "mujoco-playground (environment)": "ctrl_dt",
-    "rsl-rl": "num_steps_per_env, algorithm",
-    "rl-games": "params.config.horizon_length",
-    "skrl": "agent.discount_factor",
-    "brax or mujoco-playground": "unroll_length or min_replay_size, discounting",
-    "lerobot": "policy.type with dataset, env, job_name or fps",
-    "stable-baselines3": "n_steps, buffer_size or batch_size with policy, gae_lambda or n_timesteps",
-    "an RL Zoo file": "environment ids with such settings",
-    "cleanrl": "total_timesteps with num_minibatches or q_lr",
-    "purejaxrl": "NUM_STEPS, NUM_MINIBATCHES",
-}
-"""By library, the names that it is recognised by, for people."""
-
-
 _OFF_POLICY_NAMES = (
     *("q_lr", "policy_lr", "buffer_size", "polyak", "agent.polyak", "min_replay_size", "max_replay_size"),
     *("grad_updates_per_step", "memory_size", "fill_buffer"),
