@@ -12,7 +12,7 @@ import gymnasium
 import pytest
 
 from cycletime.cli import main, train
-from cycletime.robots.status_board import EpisodePrinter
+from cycletime.robots.observer import EpisodePrinter
 from cycletime.training.journal import Cycle
 from cycletime.training.run_folder import RunFolder
 from tests.robots.toy_robot import ToyRobot

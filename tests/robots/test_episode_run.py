@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cycletime.duration import Duration
 from cycletime.errors import InputError, RunError
 from cycletime.robots.episode_run import AgentStep, EpisodeRun, steps_from_record
-from cycletime.robots.status_board import RobotObserver
+from cycletime.robots.observer import RobotObserver
 from cycletime.tasks import CycleTime
 from cycletime.tasks.delays import ActionDelay, ObservationDelay, RealTime, send_receive_env_of
 from cycletime.training.journal import Cycle, EpisodeRecord

@@ -121,7 +121,7 @@ def train_on_robot(
 
 def _trained(folder: RunFolder, env: gymnasium.Env[Any, Any], options: RunOptions) -> RunOutcome | Exception:
     from cycletime.robots.engine import RealTimeBatch
-    from cycletime.robots.status_board import EpisodePrinter
+    from cycletime.robots.observer import EpisodePrinter
     from cycletime.training.run_recorder import TrainingJob
     from cycletime.training.trainer import train_batch
 

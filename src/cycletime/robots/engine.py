@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from cycletime.errors import InputError, RunError
-from cycletime.robots.status_board import RobotObserver
+from cycletime.robots.observer import RobotObserver
 from cycletime.training.checkpoints import tree_from_arrays
 from cycletime.training.engine import Arrays, Chunk, Cost, Engine, EnvInfo, RunBatch
 from cycletime.training.journal import EpisodeRecord

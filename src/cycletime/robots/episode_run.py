@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.robots.clock import MonotonicClock, Ticker
-from cycletime.robots.status_board import RobotObserver
+from cycletime.robots.observer import RobotObserver
 from cycletime.tasks.delays import SendReceiveEnv
 from cycletime.training.env_adapter import StepResult
 from cycletime.training.journal import Cycle, Cycles, EpisodeRecord

@@ -31,8 +31,8 @@ from cycletime.errors import InputError
 from cycletime.robots.calibration import Calibration, calibrate
 from cycletime.robots.episode_run import AgentStep, EpisodeRun, steps_from_record
 from cycletime.robots.learners import LEARNERS, RobotActor, RobotLearner, learn_step
+from cycletime.robots.observer import RobotObserver
 from cycletime.robots.real_time_env import RealTimeEnv, action_hold_s, real_time_env_of
-from cycletime.robots.status_board import RobotObserver
 from cycletime.tasks.delays import send_receive_env_of
 from cycletime.tasks.env_errors import raise_as_env_error
 from cycletime.training.algorithm_1 import initial_agent_state

@@ -9,7 +9,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.robots.status_board import was_stopped
+from cycletime.robots.observer import was_stopped
 from cycletime.training.journal import Cycles, EpisodeRecord, JournalEntry, TimingMeter
 
 _EDGES_MS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)

@@ -14,7 +14,7 @@ import pytest
 
 from cycletime.cli import main
 from cycletime.robots.calibration import Calibration
-from cycletime.robots.status_board import EpisodePrinter
+from cycletime.robots.observer import EpisodePrinter
 from cycletime.robots.ur import reacher_env
 from cycletime.robots.ur.driver import driver
 from cycletime.robots.ur.driver.driver import DriverSettings, DriverTimeouts

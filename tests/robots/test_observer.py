@@ -4,7 +4,7 @@ import pytest
 
 from cycletime.duration import Duration
 from cycletime.robots.calibration import Calibration
-from cycletime.robots.status_board import EpisodePrinter, episode_line
+from cycletime.robots.observer import EpisodePrinter, episode_line
 from cycletime.training.latency import CallTimes
 from tests.robots.recorded import an_episode
 
