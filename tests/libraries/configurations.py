@@ -211,7 +211,20 @@ LEROBOT_0_4 = {
     "env": {"type": "gym_manipulator", "fps": 10},
     "policy": {"type": "sac", "discount": 0.97, "online_steps": 1_000_000, "online_step_before_learning": 100},
 }
-CLEANRL = {"total_timesteps": 1_000_000, "num_steps": 2048, "num_envs": 1, "num_minibatches": 32, "gamma": 0.99}
+CLEANRL = """\
+python cleanrl/ppo_continuous_action.py --env-id Hopper-v4 --total-timesteps 1000000 \\
+    --num-steps 2048 --num-envs 1 --num-minibatches 32 --gamma=0.99 --gae-lambda 0.95 --anneal-lr
+"""
+CLEANRL_TABLE = """\
+|param|value|
+|-|-|
+|env_id|Hopper-v4|
+|total_timesteps|1000000|
+|num_steps|2048|
+|num_envs|1|
+|num_minibatches|32|
+|gamma|0.99|
+"""
 SB3_DATA = {
     "policy_class": {":type:": "<class 'abc.ABCMeta'>", ":serialized:": "gAWV", "__module__": "stable_baselines3"},
     "n_envs": 4,

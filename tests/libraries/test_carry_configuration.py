@@ -13,6 +13,7 @@ from cycletime.libraries.configuration import read_configuration
 from tests.libraries.configurations import (
     BRAX,
     CLEANRL,
+    CLEANRL_TABLE,
     ISAAC_ENV,
     LEROBOT,
     LEROBOT_0_4,
@@ -119,7 +120,8 @@ FILES: dict[str, tuple[str, dict[str, Any]]] = {
     "flat.json": (json.dumps(PLAYGROUND_ENV | BRAX), {}),
     "train_config.json": (json.dumps(LEROBOT, indent=4), {}),
     "old.json": (json.dumps(LEROBOT_0_4), {}),
-    "args.json": (json.dumps(CLEANRL), {"from_dt": "20ms"}),
+    "flags.txt": (CLEANRL, {"from_dt": "20ms"}),
+    "hyperparameters": (CLEANRL_TABLE, {"from_dt": "20ms"}),
 }
 
 

@@ -15,6 +15,7 @@ from cycletime.libraries.configuration import Configuration, read_configuration
 from tests.libraries.configurations import (
     BRAX,
     CLEANRL,
+    CLEANRL_TABLE,
     ISAAC_ENV,
     LEROBOT,
     LEROBOT_0_4,
@@ -90,7 +91,8 @@ def test_other_agents_in_isaac_lab(agent: str, library: str, n_envs: int, tmp_pa
         ("flat.json", json.dumps(PLAYGROUND_ENV | BRAX), "mujoco-playground", "ppo", "20ms"),
         ("train_config.json", json.dumps(LEROBOT), "lerobot", "sac", "0.1s"),
         ("old.json", json.dumps(LEROBOT_0_4, indent="\t"), "lerobot", "sac", "0.1s"),
-        ("args.json", json.dumps(CLEANRL), "cleanrl", "ppo", None),
+        ("flags.txt", CLEANRL, "cleanrl", "ppo", None),
+        ("hyperparameters", CLEANRL_TABLE, "cleanrl", "ppo", None),
         ("c51.json", json.dumps({"total_timesteps": 100, "q_lr": 1e-3, "gamma": 0.9}), "cleanrl", "sac", None),
         ("sb3.yaml", "n_steps: 16\nbatch_size: 4096\npolicy: 'MlpPolicy'\n", "stable-baselines3", "ppo", None),
     ],
@@ -101,6 +103,23 @@ def test_single_files(
     (tmp_path / name).write_text(content)
     read = read_configuration(tmp_path / name)
     assert (read.library, read.algorithm, _said_dt(read)) == (library, algorithm, dt)
+
+
+def test_numbers_and_lines_of_flags(tmp_path: Path) -> None:
+    (tmp_path / "flags.txt").write_text(CLEANRL)
+    read = read_configuration(tmp_path / "flags.txt")
+    values = {name: each.value for name, each in read.settings.items()}
+    assert values == {
+        "env_id": "Hopper-v4",
+        "total_timesteps": 1_000_000,
+        "num_steps": 2048,
+        "num_envs": 1,
+        "num_minibatches": 32,
+        "gamma": 0.99,
+        "gae_lambda": 0.95,
+        "anneal_lr": True,
+    }
+    assert [read.settings[name].line for name in ("env_id", "gamma")] == [1, 2]
 
 
 def test_texts_that_libraries_take_for_numbers_are_numbers(tmp_path: Path) -> None:
@@ -177,6 +196,7 @@ ANCHORS = "decimation: 4\nsim: {dt: 1}\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n
         ("a.yaml", RSL_RL_AGENT + "seed: 43\n", "'seed' is there twice"),
         ("a.yaml", "- 1\n", "expected a mapping"),
         ("a.yaml", "", "The file is empty"),
+        ("a.txt", "--gamma 0.9 --gamma 0.8 --total-timesteps 5 --num-minibatches 3", "--gamma is there twice"),
         ("a.yaml", "x" * 2_000_000, "at most 1048576 are read"),
         ("a.yaml", RSL_RL_AGENT.replace("class_name: PPO", "class_name: Distillation"), "no other of it"),
         ("a.yaml", ZOO, "is an RL Zoo file: say which entry with --env, such as one of Hopper-v5"),

@@ -100,7 +100,8 @@ class CarriedConfiguration:
 
     def overrides(self) -> list[str]:
         """The new values as the library's command line takes them."""
-        if self.before.library in ("cleanrl", "lerobot"):
+        flags = self.before.files[0].kind == "flags" or self.before.library in ("cleanrl", "lerobot")
+        if flags:
             dash = "-" if self.before.library == "cleanrl" else "_"
             return [f"--{name.replace('_', dash)}={_override(value)}" for name, value in self.changed().items()]
         return [f"{name}={_override(value)}" for name, value in self.changed().items()]
@@ -117,7 +118,7 @@ def _element_changes(changes: Mapping[KeyPath, Any], file: ConfigFile) -> dict[K
     """Lists of numbers as their elements, so that what stands around those stays: a tag, comments, their lines."""
     found: dict[KeyPath, Any] = {}
     for path, value in changes.items():
-        items = file.nearest_span(path).children if isinstance(value, list) and file.kind != "zip" else ()
+        items = file.nearest_span(path).children if isinstance(value, list) and file.kind in ("yaml", "json") else ()
         if items and len(items) == len(value) and all(each.scalar is not None for each in items):
             found |= {(*path, number): each for number, each in enumerate(value)}
         else:

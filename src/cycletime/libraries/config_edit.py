@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +25,8 @@ def rewrite_file(file: ConfigFile, changes: Mapping[KeyPath, object]) -> tuple[s
         return rewrite_yaml(file.text, changes)
     if file.kind == "json":
         return _rewrite_json(file, changes), ()
+    if file.kind == "flags":
+        return _rewrite_flags(file, changes), ()
     raise InputError(f"{file.path} is a model that was trained, and stays as it is: use --as overrides, yaml or json.")
 
 
@@ -63,3 +66,19 @@ def _rewrite_json(file: ConfigFile, changes: Mapping[KeyPath, object]) -> str:
     if json.loads(text.lstrip("\ufeff")) != changed_document(file, changes):
         raise InputError(f"{file.path} could not be rewritten unharmed, so nothing was written: use --as overrides.")
     return text
+
+
+def _rewrite_flags(file: ConfigFile, changes: Mapping[KeyPath, object]) -> str:
+    is_table = file.text.lstrip().startswith("|")
+    edits, added = [], []
+    for path, value in changes.items():
+        place = file.flag_places.get(path)
+        if place is not None and place[0] >= 0:
+            edits.append(Edit(*place, str(value)))
+        else:
+            added.append(f"|{path[0]}|{value}|" if is_table else f"--{str(path[0]).replace('_', '-')} {value}")
+    text = splice(file.text, edits)
+    body = re.sub(r"[\s\\]*\Z", "", text)
+    if not added:
+        return text
+    return body + ("\n" if is_table else " ") + ("\n" if is_table else " ").join(added) + text[len(body) :]

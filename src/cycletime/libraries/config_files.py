@@ -1,4 +1,4 @@
-"""One file of a configuration: YAML, JSON or Stable-Baselines3's zip, as plain data with its places.
+"""One file of a configuration: YAML, JSON, Stable-Baselines3's zip or flags, as plain data with its places.
 
 Sizes and depths are bounded, nothing is executed, and nothing that was pickled is opened.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +29,9 @@ from cycletime.libraries.plain_yaml import (
 
 _MOST_DATA = 16 * MOST_BYTES
 """Bytes of a zip's JSON, in which pickled values are long texts."""
+_FLAG = re.compile(r"--([A-Za-z][\w.-]*)(?:(?:=|[ \t]+|[ \t]*\\?\r?\n[ \t]*)(?!--)(\"[^\"\n]*\"|'[^'\n]*'|[^\s\\]+))?")
+_ROW = re.compile(r"^\|([A-Za-z][\w. -]*)\|([^|\n]*)\|\s*$", re.MULTILINE)
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#")
 
 
@@ -36,7 +40,7 @@ class ConfigFile:
     """One file of a configuration."""
 
     path: Path
-    kind: Literal["yaml", "json", "zip"]
+    kind: Literal["yaml", "json", "flags", "zip"]
     text: str
     """As it is, a byte order mark and its line ends included; of a zip the JSON in it."""
     document: Document
@@ -48,8 +52,9 @@ class ConfigFile:
 
     def line(self, path: KeyPath) -> int | None:
         """The line of a value, from 1; that of what it is in where the value itself is inherited."""
-        if self.kind == "zip":
-            return None
+        if self.kind in ("flags", "zip"):
+            places = self.flag_places
+            return None if path[:1] not in places else self.text.count("\n", 0, places[path[:1]][0]) + 1
         return self.text.count("\n", 0, self.nearest_span(path).start) + 1
 
     def nearest_span(self, path: KeyPath) -> YamlSpan:
@@ -62,6 +67,13 @@ class ConfigFile:
                 break
             span = inner
         return span
+
+    @cached_property
+    def flag_places(self) -> dict[KeyPath, tuple[int, int]]:
+        """By flag, where its value starts and ends in the text."""
+        if self.kind != "flags":
+            return {}
+        return {(name,): place for name, _, place in _find_flags(self.text)}
 
     @cached_property
     def comments(self) -> dict[int, str]:
@@ -84,7 +96,7 @@ class ConfigFile:
 
 
 def read_config_file(path: Path) -> ConfigFile:
-    """One file, by what is in it: a zip, JSON, or YAML.
+    """One file, by what is in it: a zip, JSON, YAML, or flags.
 
     Raises:
         InputError: if it is none of them, or larger or deeper than what is read.
@@ -103,6 +115,8 @@ def read_config_file(path: Path) -> ConfigFile:
     try:
         if bare.startswith("{") and not path.suffix.startswith(".y"):
             return ConfigFile(path, "json", text, _load_json(bare))
+        if flags := _flag_document(bare):
+            return ConfigFile(path, "flags", text, flags)
         return ConfigFile(path, "yaml", text, load_yaml(text))
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
@@ -161,6 +175,35 @@ def _read_zip(path: Path) -> ConfigFile:
         return ConfigFile(path, "zip", text, _load_json(text))
     except UnicodeDecodeError:
         raise InputError(f"{path}: 'data' is no text.") from None
+
+
+def _flag_document(text: str) -> Document:
+    """Flags such as --num-steps 2048, or rows |num_steps|2048| as TensorBoard has them; empty for anything else."""
+    found: Document = {}
+    for name, value, _ in _find_flags(text):
+        if name in found:
+            raise InputError(f"--{name.replace('_', '-')} is there twice; keep one.")
+        found[name] = value
+    return found
+
+
+def _find_flags(text: str) -> Iterator[tuple[str, Any, tuple[int, int]]]:
+    rows = list(_ROW.finditer(text))
+    if rows:
+        matches = [row for row in rows if row.group(1) != "param"]
+    else:
+        matches = list(_FLAG.finditer(text)) if re.search(r"(^|\s)--[A-Za-z]", text) and ": " not in text else []
+    for match in matches:
+        written = match.group(2)
+        value = True if written is None else plain_value(written.strip("\"'"))
+        yield match.group(1).strip().replace("-", "_"), value, match.span(2)
+
+
+def plain_value(text: str) -> Any:  # noqa: ANN401 - whatever it is
+    """A number, true, false or nothing where a text is one, else the text."""
+    if _NUMBER.fullmatch(text) and len(text) <= MOST_DIGITS:
+        return int(text) if text.lstrip("+-").isdigit() else float(text)
+    return {"true": True, "false": False, "none": None, "null": None}.get(text.lower(), text)
 
 
 def is_pickled(value: object) -> bool:

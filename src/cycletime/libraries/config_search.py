@@ -1,4 +1,4 @@
-"""All configurations in a file or folder: YAML, JSON, zips, and Python source."""
+"""All configurations in a file or folder, YAML, JSON, zips and flags, and Python source."""
 
 from __future__ import annotations
 

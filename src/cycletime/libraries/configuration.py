@@ -1,4 +1,9 @@
-"""Whole configurations of other libraries: a file or folder becomes settings with dotted names, each with its place."""
+"""Whole configurations of other libraries: a file or folder becomes settings with dotted names, each with its place.
+
+Isaac Lab's and mjlab's run folders, settings of rsl_rl, skrl, rl_games, brax, MuJoCo Playground and LeRobot, files of
+the RL Zoo and what it saves, Stable-Baselines3's `model.zip`, CleanRL's flags. Sizes are bounded, nothing is executed,
+and nothing that was pickled is opened.
+"""
 
 from __future__ import annotations
 
