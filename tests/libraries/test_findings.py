@@ -87,6 +87,32 @@ def test_a_name_says_another_rate(name: str, contradicts: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("settings", "contradicts"),
+    [
+        ({"control_dt": 0.01}, True),
+        ({"control_dt": 0.02}, False),
+        ({"robot.policy_frequency": 100}, True),
+        ({"robot.policy_frequency": 50}, False),
+        ({"control_dt": 0.004, "policy_dt": 0.02}, False),
+        ({"control_dt": 0.004, "policy_dt": 0.04}, True),
+        ({"gait.cycle_time": 0.64}, False),
+        ({"actuators.gear.dt": 0.1}, False),
+    ],
+)
+def test_another_setting_says_another_cycle_time(settings: dict[str, Any], contradicts: bool) -> None:
+    assert kinds(configuration(ISAAC_LAB | settings)) == ({"two-cycle-times"} if contradicts else set())
+
+
+@pytest.mark.parametrize(("sim_dt", "contradicts"), [(0.003, True), (0.004, False), (0.02, False)])
+def test_a_cycle_that_is_no_whole_number_of_physics_steps(sim_dt: float, contradicts: bool) -> None:
+    found = configuration(PLAYGROUND | {"sim_dt": sim_dt}, BRAX, "mujoco-playground", "mujoco-playground")
+    assert kinds(found) == ({"no-multiple"} if contradicts else set())
+    if contradicts:
+        assert "6.667 times sim_dt 0.003" in only(found).sentence
+        assert "lasts 0.021 s" in only(found).sentence
+
+
+@pytest.mark.parametrize(
     ("comment", "contradicts"), [("8 s", True), ("20 s", False), ("20s at 50 Hz", False), ("500 ms", True), ("", False)]
 )
 def test_a_comment_says_other_seconds_than_the_steps_last(comment: str, contradicts: bool) -> None:
@@ -177,6 +203,13 @@ def test_a_training_shorter_than_an_episode(iterations: int, short: bool) -> Non
         assert "for 9.6 s" in only(found).sentence
 
 
+@pytest.mark.parametrize(("starts", "never"), [(100_000, True), (1_000, False)])
+def test_learning_that_starts_after_the_training(starts: int, never: bool) -> None:
+    agent = {"learning_starts": starts, "n_timesteps": 50_000, "buffer_size": 50_000, "gamma": 0.99}
+    found = configuration({}, agent, "stable-baselines3", None, "sac")
+    assert kinds(found) == ({"no-learning"} if never else set())
+
+
 @pytest.mark.parametrize(("num_steps", "never"), [(40_000, True), (30_000, False)])
 def test_a_curriculum_after_the_training(num_steps: int, never: bool) -> None:
     """1500 updates of 24 steps are 36000 steps of each environment."""
@@ -250,6 +283,19 @@ def test_an_event_that_comes_after_the_episode(interval: list[float], global_tim
 def test_a_sensor_slower_than_the_cycle(period: float, slow: bool) -> None:
     found = configuration(ISAAC_LAB | {"scene.height_scanner.update_period": period})
     assert kinds(found) == ({"slow-sensor"} if slow else set())
+
+
+@pytest.mark.parametrize(("gamma", "differs"), [(0.999, True), (0.99, False)])
+def test_rewards_normalised_with_another_discount(gamma: float, differs: bool) -> None:
+    found = configuration(ISAAC_LAB, RSL_RL | {"reward_normalization.gamma": gamma})
+    assert kinds(found) == ({"normalisation-gamma"} if differs else set())
+
+
+@pytest.mark.parametrize(("size", "differs"), [(96, True), (24, False), (-1, False)])
+def test_a_memory_of_another_length_than_the_rollout(size: int, differs: bool) -> None:
+    agent = {"agent.rollouts": 24, "agent.discount_factor": 0.99, "agent.mini_batches": 4, "memory.memory_size": size}
+    found = configuration(ISAAC_LAB, agent, "skrl")
+    assert kinds(found) == ({"memory-size"} if differs else set())
 
 
 @pytest.mark.parametrize(

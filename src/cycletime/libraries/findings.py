@@ -105,6 +105,34 @@ def _short(comment: str) -> str:
     return comment if len(comment) <= 60 else f"{comment[:57]}..."
 
 
+_STATES_DT = re.compile(r"(^|\.)(control_dt|policy_dt|step_dt|agent_dt)$")
+_STATES_RATE = re.compile(r"(^|\.)(control|policy)_(freq|frequency|rate)(_hz)?$")
+
+
+def _second_cycle_time(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
+    names = {name.rpartition(".")[2] for name in (*c.env, *c.canonical)}
+    for name, each in (*c.env.items(), *c.canonical.items()):
+        number = c.positive(each)
+        if number is None or (name.endswith("control_dt") and "policy_dt" in names):  # that of the motors
+            continue
+        said = number if _STATES_DT.search(name) else 1 / number if _STATES_RATE.search(name) else None
+        if said is not None and not _is_same(said, dt_s) and each.name not in stated_as:
+            says = (
+                f"{each.text} is a cycle time of {said * 1000:.4g} ms, and {stated_as} one of "
+                f"{dt_s * 1000:.4g} ms: make them one."
+            )
+            yield Finding("contradiction", "two-cycle-times", says, each.place)
+    steps = c.env.get("ctrl_dt")
+    if steps and c.environment == "mujoco-playground" and c.physics_dt_s and (control := c.positive(steps)):
+        ratio = control / c.physics_dt_s
+        if abs(ratio - round(ratio)) > 1e-6 * ratio:
+            says = (
+                f"{steps.text} is {ratio:.4g} times sim_dt {c.physics_dt_s:.6g}, and whole physics steps are made, so "
+                f"that a cycle lasts {round(ratio) * c.physics_dt_s:.4g} s: take a multiple."
+            )
+            yield Finding("contradiction", "no-multiple", says, steps.place)
+
+
 def _seconds_in_words(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
     """A count of steps whose comment says other seconds."""
     for each in filter(None, [c.rollout, c.setting("episode_length", "env.episodeLength"), *c.curricula()]):
@@ -210,6 +238,10 @@ def _training_length(c: Configuration) -> Iterator[Finding]:
             f"{format_seconds(c.episode[1])}: none reaches its time limit; train for several."
         )
         yield Finding("warning", "training-shorter-than-episode", says, stated.place)
+    starts = c.setting("learning_starts")
+    if starts and "n_timesteps" in c.canonical and starts.value >= c.canonical["n_timesteps"].value:
+        says = f"{starts.text} is as long as the training of {c.canonical['n_timesteps'].text}: nothing is learned."
+        yield Finding("contradiction", "no-learning", says, starts.place)
     for each in c.curricula():
         if each.value > steps:
             says = (
@@ -307,10 +339,34 @@ def _sensors(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]
             yield Finding("note", "slow-sensor", says, each.place)
 
 
+_NORMALISED = re.compile(r"norm\w*\.(?:\w+\.)?(gamma|discount)$|norm\w*_gamma$", re.IGNORECASE)
+
+
+def _normalisation(c: Configuration) -> Iterator[Finding]:
+    for name, each in c.agent.items():
+        number = c.positive(each)
+        if _NORMALISED.search(name) and c.discount and number and abs(number - c.discount.value) > 1e-9:
+            says = (
+                f"{each.text} normalises rewards with another discount than {c.discount.text}: returns get another "
+                "scale than the agent's; use one value."
+            )
+            yield Finding("warning", "normalisation-gamma", says, each.place)
+    memory = c.canonical.get("memory.memory_size")
+    rollouts = c.canonical.get("rollouts")
+    if c.library != "skrl" or c.algorithm != "ppo" or memory is None or rollouts is None:
+        return
+    if isinstance(memory.value, int) and memory.value > 0 and memory.value != rollouts.value:
+        says = (
+            f"{memory.text} is not {rollouts.text}: skrl learns from the whole memory, old or empty rows included; set "
+            "it to -1."
+        )
+        yield Finding("contradiction", "memory-size", says, memory.place)
+
+
 _CHECKS: tuple[Callable[[Configuration], Iterator[Finding]], ...] = (
-    *(_minibatches, _discount, _rollout, _training_length, _events_after_episode),
+    *(_minibatches, _normalisation, _discount, _rollout, _training_length, _events_after_episode),
 )
 _TIMED_CHECKS: tuple[Callable[[Configuration, float, str], Iterator[Finding]], ...] = (
-    *(_rate_in_words, _seconds_in_words, _sensors, _rewards, _curricula),
+    *(_rate_in_words, _second_cycle_time, _seconds_in_words, _sensors, _rewards, _curricula),
 )
 """Those that need the cycle time, in seconds, and how it is said."""
