@@ -1,6 +1,7 @@
 """`cycletime transfer FILE_OR_FOLDER`: what is printed, in which form, and what is written."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,16 @@ def test_ways_to_name_the_command(capsys: pytest.CaptureFixture[str], tmp_path: 
     run = str(write_run(tmp_path / "run"))
     assert main(["transfer", *words.replace("PATH", run).split(), "--as", "overrides"]) == 0
     assert "env.decimation=2\n" in capsys.readouterr().out
+
+
+def test_a_diff_that_patch_takes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run")
+    assert main(["transfer", str(run), "--to", "10ms", "--as", "diff"]) == 0
+    diff = capsys.readouterr().out
+    assert "# env.decimation: 4 -> 2: it sets the cycle time\n" in diff
+    assert {"-decimation: 4", "+decimation: 2"} <= set(diff.splitlines())
+    subprocess.run(["patch", "-p0", "-d", "/"], input=diff, text=True, check=True, stdout=subprocess.DEVNULL)
+    assert "decimation: 2\n" in (run / "params" / "env.yaml").read_text()
 
 
 def test_files_are_written_anew_and_never_over_others(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
+from difflib import unified_diff
 from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -51,9 +52,10 @@ class TransferFile:
     """The number of action dimensions, for --also target-entropy."""
     own_rules: OwnRulesFile = None
     """A TOML file with tables [own_rules.NAME], such as a study's, for a --rule of your own."""
-    form: Annotated[Literal["changes", "overrides", "yaml", "json"], arg(name="as")] = "changes"
-    """What to print: the changes with their reasons; overrides for the library's command line; or the whole files as
-    YAML or JSON. All but the changes go to standard output alone, and the table beside it to standard error."""
+    form: Annotated[Literal["changes", "overrides", "yaml", "json", "diff"], arg(name="as")] = "changes"
+    """What to print: the changes with their reasons; overrides for the library's command line; the whole files as YAML
+    or JSON; or a diff that 'patch' takes. All but the changes go to standard output alone, and the table beside it to
+    standard error."""
     to_file: Annotated[Text, arg(metavar="PATH", help_behavior_hint="(no default)")] = None
     """Write the files there, which must not exist yet: a file, or for a folder a new folder."""
     explain: bool = False
@@ -106,7 +108,18 @@ class TransferFile:
         if self.form == "yaml":
             names = [f"--- # {path.name}\n" if len(texts) > 1 else "" for path in texts]
             return "".join(name + text for name, text in zip(names, texts.values(), strict=True)), notes
+        if self.form == "diff":
+            return "".join(_diff(carried, path, text) for path, text in texts.items()), notes
         return "", notes
+
+
+def _diff(carried: CarriedConfiguration, path: Path, text: str) -> str:
+    """A unified diff, with the reasons before it, where 'patch' passes over them."""
+    before = next(file.text for file in carried.before.files if file.path == path)
+    changes = [each for each in carried.changes if each.file.path == path and each.treatment == "carried"]
+    reasons = [f"# {each.name}: {_value(each.old)} -> {_value(each.new)}: {each.reason}\n" for each in changes]
+    lines = unified_diff(before.splitlines(keepends=True), text.splitlines(keepends=True), str(path), str(path))
+    return "".join([*reasons, *(line if line.endswith("\n") else f"{line}\n" for line in lines)])
 
 
 def _explained(carried: CarriedConfiguration, notes: tuple[str, ...], details: bool) -> str:
