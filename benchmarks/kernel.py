@@ -1,12 +1,12 @@
 """How fast the engine cuda is on this card, and whether it learns as the compiled loop does.
 
-    PYTHONPATH=src python benchmarks/kernel.py                          # all figures but the last: about 7 minutes
-    PYTHONPATH=src python benchmarks/kernel.py speed reacher-16ms       # some of them
-    PYTHONPATH=src python benchmarks/kernel.py --shared-memory 99KB     # the form of the kernel for a smaller card
-    PYTHONPATH=src python benchmarks/kernel.py forms                    # all forms, side by side: about a minute
-    PYTHONPATH=src python benchmarks/kernel.py parity                   # whether both engines learn alike
-    PYTHONPATH=src python benchmarks/kernel.py jax --jax FILE           # JAX's side anew: hours of two cores; goes on
-    PYTHONPATH=src compute-sanitizer --tool racecheck python benchmarks/kernel.py brief  # or memcheck, synccheck
+    PYTHONPATH=src:. python benchmarks/kernel.py                          # all figures but the last: about 7 minutes
+    PYTHONPATH=src:. python benchmarks/kernel.py speed reacher-16ms       # some of them
+    PYTHONPATH=src:. python benchmarks/kernel.py --shared-memory 99KB     # the form of the kernel for a smaller card
+    PYTHONPATH=src:. python benchmarks/kernel.py forms                    # all forms, side by side: about a minute
+    PYTHONPATH=src:. python benchmarks/kernel.py parity                   # whether both engines learn alike
+    PYTHONPATH=src:. python benchmarks/kernel.py jax --jax FILE           # JAX's side anew: hours of two cores; goes on
+    PYTHONPATH=src:. compute-sanitizer --tool racecheck python benchmarks/kernel.py brief  # or memcheck, synccheck
 
 Needs Python, NumPy, JAX and, but for the part jax, CuPy and a GPU. Compilation is not counted.
 """
@@ -35,15 +35,11 @@ from numpy.typing import NDArray
 
 from cycletime.agents import PPOAgent
 from cycletime.cuda.card import Card
-from cycletime.cuda.check import full_sizes
-from cycletime.cuda.device import Device, find_device
-from cycletime.cuda.kernels import FORMS, PPO, shared_bytes_of
-from cycletime.cuda.layout import timed_task_of
+from cycletime.cuda.device import Device
+from cycletime.cuda.kernels import FORMS, PPO
+from cycletime.cuda.layout import TASKS, timed_task_of
 from cycletime.cuda.ppo import PPO_KERNEL, initial_state
-from cycletime.cuda.replay import slice_of
-from cycletime.cuda.replay import train_runs as train_without_files
 from cycletime.cuda.run_batch import CudaRunBatch
-from cycletime.cuda.tasks import TASKS
 from cycletime.duration import cycle_steps
 from cycletime.training.compiled_loop import CompiledLoop
 from cycletime.training.engine import Chunk
@@ -51,6 +47,10 @@ from cycletime.training.learning_curve import EpisodeBins, Episodes
 from cycletime.training.machine import code_version, prepare_jax, processor
 from cycletime.training.spec import EngineSpec, RunSpec
 from cycletime.training.worlds import ClosedFormWorld
+from tests.cuda.device_checks.limits import limited_device
+from tests.cuda.device_checks.ppo_checks import full_sizes
+from tests.cuda.device_checks.replay import slice_of
+from tests.cuda.device_checks.replay import train_runs as train_without_files
 
 PRODUCTS = 27_456
 """Multiply-adds for each sample and epoch, forwards and backwards, of both networks."""
@@ -318,7 +318,7 @@ def main() -> int:
     if not chosen:
         return 0
     prepare_jax("cpu")
-    device = find_device(PPO_KERNEL, given.shared_memory and shared_bytes_of(given.shared_memory))
+    device = limited_device(PPO_KERNEL, given.shared_memory)
     for line in header(device, given.commit):
         print(line, flush=True)
     train(device, [spec_of("reacher", "64ms", 1, 1, batch=64, minibatch=64)])  # what is compiled is compiled now

@@ -1,10 +1,10 @@
 """How long SAC's kernel takes for an update, and whether it learns as the compiled loop does.
 
-    PYTHONPATH=src python benchmarks/sac_kernel.py           # speed and parity: about three minutes on an H200
-    PYTHONPATH=src python benchmarks/sac_kernel.py speed     # one of them
-    PYTHONPATH=src python benchmarks/sac_kernel.py speed --shared-memory 99KB  # the kernel's form for a smaller card
-    PYTHONPATH=src python benchmarks/sac_kernel.py forms     # all forms, side by side
-    PYTHONPATH=src compute-sanitizer --tool racecheck python benchmarks/sac_kernel.py brief  # or memcheck, synccheck
+    PYTHONPATH=src:. python benchmarks/sac_kernel.py           # speed and parity: about three minutes on an H200
+    PYTHONPATH=src:. python benchmarks/sac_kernel.py speed     # one of them
+    PYTHONPATH=src:. python benchmarks/sac_kernel.py speed --shared-memory 99KB  # the kernel's form for a smaller card
+    PYTHONPATH=src:. python benchmarks/sac_kernel.py forms     # all forms, side by side
+    PYTHONPATH=src:. compute-sanitizer --tool racecheck python benchmarks/sac_kernel.py brief  # or memcheck, synccheck
 
 Reacher at 16 ms with the paper's values. 'Average' is the mean over 100 bins of environment steps of the mean episodic
 return, with its standard error over seeds. Needs Python, NumPy, JAX, CuPy and a GPU. Compilation is not counted. The
@@ -25,13 +25,11 @@ from numpy.typing import NDArray
 
 from cycletime.agents import SACAgent
 from cycletime.cuda.card import Card
-from cycletime.cuda.device import Device, Slice, find_device
-from cycletime.cuda.kernels import FORMS, SAC, shared_bytes_of
-from cycletime.cuda.layout import POSITION_WORDS
+from cycletime.cuda.device import Device, Slice
+from cycletime.cuda.kernels import FORMS, SAC
+from cycletime.cuda.layout import POSITION_WORDS, TASKS
 from cycletime.cuda.run_batch import CudaRunBatch
 from cycletime.cuda.sac import SAC_KERNEL
-from cycletime.cuda.sac_check import begin
-from cycletime.cuda.tasks import TASKS
 from cycletime.tasks import Reacher
 from cycletime.training.compiled_loop import CompiledLoop
 from cycletime.training.engine import Chunk
@@ -39,6 +37,8 @@ from cycletime.training.learning_curve import Episodes
 from cycletime.training.machine import code_version
 from cycletime.training.spec import EngineSpec, RunSpec
 from cycletime.training.worlds import ClosedFormWorld
+from tests.cuda.device_checks.limits import limited_device, shared_bytes_of
+from tests.cuda.device_checks.sac_checks import begin
 
 DISCOUNT = 0.99**16
 """The best of the paper's sweep at 16 ms."""
@@ -62,9 +62,9 @@ def update_us(device: Device, count: int, task: str = "reacher", dt: str = "16ms
     return 1e6 * (time.perf_counter() - start) / UPDATES / count
 
 
-def speed(most_bytes: int | None) -> bool:
+def speed(limit: str | None) -> bool:
     """Print how long an update takes."""
-    device = find_device(SAC_KERNEL, most_bytes)
+    device = limited_device(SAC_KERNEL, limit)
     blocks = device.memory.blocks
     print(f"{device.memory.name}, {device.memory.about['shared memory']}: microseconds per update and run")
     for runs in (1, blocks // 4, blocks // 2, blocks):
@@ -76,10 +76,10 @@ def speed(most_bytes: int | None) -> bool:
     return found <= MOST_US
 
 
-def forms(most_bytes: int | None) -> bool:
+def forms(limit: str | None) -> bool:
     """Print how long an update takes with each form that may be taken, twice."""
     for form in FORMS[SAC]:
-        if most_bytes is None or form.shared_bytes <= most_bytes:
+        if limit is None or form.shared_bytes <= shared_bytes_of(limit):
             device = Device(SAC_KERNEL, Card(SAC, form))
             blocks = device.memory.blocks
             found = ", ".join(f"{update_us(device, blocks):.2f}" for _ in range(2))
@@ -89,9 +89,9 @@ def forms(most_bytes: int | None) -> bool:
     return True
 
 
-def brief(most_bytes: int | None) -> bool:
+def brief(limit: str | None) -> bool:
     """A few updates on each task, for tools that make the kernel a thousand times slower."""
-    device = find_device(SAC_KERNEL, most_bytes)
+    device = limited_device(SAC_KERNEL, limit)
     specs = [spec_of(1, 10**6, task, "500ms", warmup_steps=256) for task in TASKS]
     runs = [begin(device, spec) for spec in specs]
     for periods in (258, 5):  # until they learn, and from there
@@ -102,10 +102,10 @@ def brief(most_bytes: int | None) -> bool:
     return finite
 
 
-def kernel_scores(most_bytes: int | None) -> NDArray[np.float64]:
+def kernel_scores(limit: str | None) -> NDArray[np.float64]:
     """[seeds, 2] average return over learning, and over its last tenth, on the kernel."""
     parts: list[list[Episodes]] = [[] for _ in range(SEEDS)]
-    group = CudaRunBatch([spec_of(seed) for seed in range(SEEDS)], find_device(SAC_KERNEL, most_bytes))
+    group = CudaRunBatch([spec_of(seed) for seed in range(SEEDS)], limited_device(SAC_KERNEL, limit))
     for chunks in group.chunks(dict.fromkeys(range(SEEDS))):
         for run, chunk in chunks.items():
             assert isinstance(chunk, Chunk), "nothing is resumed"
@@ -129,11 +129,11 @@ def _scores(parts: list[list[Episodes]]) -> NDArray[np.float64]:
     return np.stack([bins.mean(1), bins[:, -10:].mean(1)], axis=1)
 
 
-def parity(most_bytes: int | None) -> bool:
+def parity(limit: str | None) -> bool:
     """Print whether both engines learn alike."""
     print(f"{SEEDS} seeds, discount {DISCOUNT:.4f}, {ENV_STEPS:,} environment steps: average, last tenth, seconds")
     told = {}
-    for name, train in (("kernel", partial(kernel_scores, most_bytes)), ("compiled, TF32", compiled_scores)):
+    for name, train in (("kernel", partial(kernel_scores, limit)), ("compiled, TF32", compiled_scores)):
         start = time.perf_counter()
         told[name] = scores = train()
         error = scores.std(0, ddof=1) / len(scores) ** 0.5
@@ -146,7 +146,7 @@ def parity(most_bytes: int | None) -> bool:
     return bool((apart <= MOST_ERRORS).all())
 
 
-USUAL: dict[str, Callable[[int | None], bool]] = {"speed": speed, "parity": parity}
+USUAL: dict[str, Callable[[str | None], bool]] = {"speed": speed, "parity": parity}
 PARTS = {**USUAL, "forms": forms, "brief": brief}
 
 
@@ -156,9 +156,8 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[], help="by default speed and parity")
     parser.add_argument("--shared-memory", help="what a thread block may take at most, such as 99KB")
     given = parser.parse_args()
-    most_bytes = given.shared_memory and shared_bytes_of(given.shared_memory)
     print(f"jax {jax.__version__}, code {code_version()}", flush=True)
-    reached = [PARTS[name](most_bytes) for name in given.parts or USUAL]
+    reached = [PARTS[name](given.shared_memory) for name in given.parts or USUAL]
     return 0 if all(reached) else 1
 
 

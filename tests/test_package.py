@@ -73,7 +73,6 @@ def test_nowhere_is_a_time_floor_divided() -> None:
         "cli/train.py": 2,  # agent steps and updates of several environments
         "cuda/device.py": 2,  # bytes in words
         "cuda/layout.py": 1,  # bytes in words
-        "cuda/philox.py": 1,  # bits
         "cuda/run_batch.py": 1,  # environment steps in cycles, rounded up
         "cuda/sac.py": 11,  # outputs in means and log sigmas; bytes in words, lanes in rows, warps in quarters
         "duration.py": 1,  # 10**places // denominator, both whole

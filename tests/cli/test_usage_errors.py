@@ -139,7 +139,6 @@ def understood(words: str) -> object:
         ("study pack a.toml b.toml -o pack.zip", "output", Path("pack.zip")),
         ("robot simulate --ports 0 0 0 0", "ports", ("0", "0", "0", "0")),
         ("robot fault protective stop", "words", ("protective", "stop")),
-        ("gpu check --shared-memory 99KB", "shared_memory", "99KB"),
         ("plot", "folders", ()),
     ],
 )

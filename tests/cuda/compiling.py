@@ -13,7 +13,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from cycletime.cuda.kernels import KERNELS, OPTIONS, form_within, kernel_source, shared_bytes_of
+from cycletime.cuda.kernels import KERNELS, OPTIONS, form_within, kernel_source
+from tests.cuda.device_checks.limits import shared_bytes_of
 
 CARDS = {"sm_80": "163KB", "sm_86": "99KB", "sm_89": "99KB", "sm_90": "227KB", "sm_100": "227KB", "sm_120": "99KB"}
 """By architecture, the shared memory that a thread block may take."""

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.cuda.layout import position_of
-from cycletime.cuda.philox import shuffled_order
 from cycletime.cuda.ppo import ENDED, TERMINAL, networks_of
+from tests.cuda.device_checks.philox import shuffled_order
 
 Numbers = NDArray[np.float64]
 Network = Mapping[str, Numbers]

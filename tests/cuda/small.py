@@ -13,10 +13,10 @@ from cycletime.agents.ppo import PPOState
 from cycletime.cuda.device import DeviceRun, RunResult, Slice
 from cycletime.cuda.layout import position_of, sizes_of
 from cycletime.cuda.ppo import describe_run, initial_state_of
-from cycletime.cuda.replay import last_batch
 from cycletime.duration import Duration
 from cycletime.training.spec import EngineSpec, RunSpec
 from cycletime.training.worlds import ClosedFormWorld
+from tests.cuda.device_checks.replay import last_batch
 from tests.cuda.emulated import Emulated
 
 CUDA = EngineSpec("cuda", "gpu")

@@ -12,11 +12,12 @@ import pytest
 from numpy.typing import NDArray
 
 from cycletime.cuda.card import Card
-from cycletime.cuda.device import Device, Slice, find_device
+from cycletime.cuda.device import Device, Slice
 from cycletime.cuda.kernels import FORMS, PPO
 from cycletime.cuda.layout import INPUTS
 from cycletime.cuda.ppo import PPO_KERNEL, initial_state_of
 from cycletime.errors import InputError, RunError
+from tests.cuda.device_checks.limits import limited_device
 from tests.cuda.emulated import Emulated
 from tests.cuda.small import make_psi, make_slice, make_spec
 
@@ -175,13 +176,14 @@ def test_cards_that_are_too_small_are_refused(
         Device(PPO_KERNEL, Card(PPO)).begin(work)
 
 
-@pytest.mark.parametrize(("limit", "form"), [(None, 0), (166_912, 1), (101_376, -1)])
-def test_a_limit_has_the_card_take_the_form_of_a_smaller_one(cupy: Cupy, limit: int | None, form: int) -> None:
-    find_device.cache_clear()
+@pytest.mark.parametrize(("limit", "form"), [(None, 0), ("163KB", 1), ("99KB", -1)])
+def test_a_limit_has_the_card_take_the_form_of_a_smaller_one(cupy: Cupy, limit: str | None, form: int) -> None:
     chosen = FORMS[PPO][form]
-    assert (
-        f"232448 bytes for a block, {chosen.shared_bytes} taken"
-        in find_device(PPO_KERNEL, limit).memory.about["shared memory"]
-    )
+    about = limited_device(PPO_KERNEL, limit).memory.about
+    assert f"232448 bytes for a block, {chosen.shared_bytes} taken" in about["shared memory"]
     assert set(chosen.options) <= set(cupy.options)
-    find_device.cache_clear()
+
+
+def test_a_limit_that_no_form_keeps_is_refused() -> None:
+    with pytest.raises(InputError, match=r"^train\.cu has no form for 64KB of shared memory\.$"):
+        limited_device(PPO_KERNEL, "64KB")

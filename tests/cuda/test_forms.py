@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from cycletime.cuda.card import choose_form
-from cycletime.cuda.kernels import FORMS, KERNELS, PPO, SAC, form_within, shared_bytes_of
+from cycletime.cuda.kernels import FORMS, KERNELS, PPO, SAC, form_within
 from cycletime.cuda.ppo import initial_state_of
 from cycletime.errors import InputError, NoGpuError
-from tests.cuda.cards import SHARED_BYTES, cupy_of
+from tests.cuda.cards import SHARED_BYTES, asked_cupy, cupy_of
+from tests.cuda.device_checks.limits import shared_bytes_of
 from tests.cuda.emulated import Emulated, build, slow_but_the_last
 from tests.cuda.small import learn, make_psi, make_slice, make_spec
 
@@ -65,15 +66,11 @@ def test_forms_differ_and_the_faster_takes_more(kernel: str) -> None:
     assert form_within(kernel, 1000) is None
 
 
-def test_a_limit_takes_the_place_of_what_the_card_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cupy", cupy_of("A100"))
-    smaller = choose_form(PPO)
-    monkeypatch.setitem(sys.modules, "cupy", cupy_of("H200"))
-    assert choose_form(PPO, SHARED_BYTES["A100"]) == smaller != choose_form(PPO)
-    with pytest.raises(InputError, match=r"^The shared memory .* is 300 KB: H200 has 227 KB, so give no more\.$"):
-        choose_form(PPO, 300 * 1024)
-    with pytest.raises(NoGpuError, match=r"^H200 gives a thread block 64 KB .* needs 85\.62 KB, which cards"):
-        choose_form(SAC, 64 * 1024)
+def test_a_card_with_less_than_any_form_takes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = asked_cupy(major=8, sharedMemPerBlockOptin=64 * 1024)
+    monkeypatch.setitem(sys.modules, "cupy", small)
+    with pytest.raises(NoGpuError, match=r"^NVIDIA Tesla V100 gives a .* 64 KB .* needs 85\.62 KB, which cards"):
+        choose_form(SAC)
 
 
 def test_an_amount_is_in_the_units_of_nvidias_tables() -> None:

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from cycletime.cuda.philox import PhiloxStream, normals, philox, philox_words, shuffled_order, symmetric_uniform
+from tests.cuda.device_checks.philox import (
+    PhiloxStream,
+    normals,
+    philox,
+    philox_words,
+    shuffled_order,
+    symmetric_uniform,
+)
 
 
 @pytest.mark.parametrize(

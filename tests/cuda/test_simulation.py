@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from cycletime.agents import PPOAgent
 from cycletime.agents.ppo import Sample
 from cycletime.cuda.layout import sizes_of, timed_task_of
-from cycletime.cuda.philox import PhiloxStream, normals, philox
 from cycletime.cuda.ppo import ENDED, TERMINAL, agent_state_of, initial_state_of, networks_of
-from cycletime.cuda.replay import deviation, pad_observation
 from cycletime.training.spec import RunSpec
+from tests.cuda.device_checks.philox import PhiloxStream, normals, philox
+from tests.cuda.device_checks.replay import deviation, pad_observation
 from tests.cuda.emulated import Emulated
 from tests.cuda.numpy_replay import outputs
 from tests.cuda.small import Learned, learn, make_psi, make_spec

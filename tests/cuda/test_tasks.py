@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from cycletime.cuda.layout import ACTIONS, OBSERVATION, POSITION, position_of
-from cycletime.cuda.philox import PhiloxStream, philox
+from cycletime.cuda.layout import ACTIONS, OBSERVATION, POSITION, TASKS, position_of
 from cycletime.cuda.ppo import ENDED, TERMINAL, initial_state_of
-from cycletime.cuda.tasks import TASKS
 from cycletime.tasks import CLOSED_FORMS
 from cycletime.training.worlds import ClosedFormWorld
 from tests.cuda.cards import measured
+from tests.cuda.device_checks.philox import PhiloxStream, philox
+from tests.cuda.device_checks.tasks import KERNEL_TASKS
 from tests.cuda.emulated import Emulated
 from tests.cuda.small import Learned, learn, make_psi, make_spec
 
@@ -49,7 +49,7 @@ def test_both_sides_have_the_same_tasks_in_the_same_order(library: ctypes.CDLL) 
 @ALL
 def test_acting_takes_what_was_measured(name: str) -> None:
     found = measured(rf"us per agent step, {name}, .* about (\S+) \+ (\S+) k")
-    assert [1e6 * each for each in TASKS[name].acting_s] == pytest.approx(list(map(float, found)), rel=0.01)
+    assert [1e6 * each for each in TASKS[name]] == pytest.approx(list(map(float, found)), rel=0.01)
 
 
 @ALL
@@ -63,7 +63,7 @@ def test_a_task_fits_into_the_kernel(name: str) -> None:
 @ALL
 def test_episodes_begin_as_those_of_the_closed_form_do(name: str) -> None:
     """The same distributions, by independent draws."""
-    task, begin, rng = ClosedFormWorld(name).task, TASKS[name].begin, np.random.default_rng(1)
+    task, begin, rng = ClosedFormWorld(name).task, KERNEL_TASKS[name].begin, np.random.default_rng(1)
     ours = np.array([begin(words) for words in philox(1, PhiloxStream.STARTS, np.arange(1000))])
     theirs = np.array([task.draw_start(rng) for _ in range(1000)])
     for our, their in zip(ours.T, theirs.T, strict=True):
@@ -79,7 +79,7 @@ def test_an_observation_shows_the_state(name: str) -> None:
         task: Any = replace(ClosedFormWorld(name).task, dtype=jnp.float64)
         state, other = (task.start(*np.linspace(first, 0.6, len(task.state_limits))) for first in (0.1, -0.2))
         other = other._replace(**{part: getattr(state, part) for part in NOT_SEEN.get(name, ())})
-        shown = TASKS[name].as_seen(np.asarray(task.observe(state)), other)
+        shown = KERNEL_TASKS[name].as_seen(np.asarray(task.observe(state)), other)
         for part, expected in state._asdict().items():
             assert float(getattr(shown, part)) == pytest.approx(float(expected), abs=1e-9), part
 
@@ -100,7 +100,7 @@ def test_a_cycle_at_the_edges_is_that_of_the_closed_form(device: Emulated, name:
 @pytest.mark.parametrize("name", JUDGING)
 def test_the_time_limit_ends_an_episode_inside_a_cycle(device: Emulated, name: str) -> None:
     task = ClosedFormWorld(name).task
-    told = _from_state(device, name, TASKS[name].begin(np.arange(4, dtype=np.uint32)), task.limit_steps - 10)
+    told = _from_state(device, name, KERNEL_TASKS[name].begin(np.arange(4, dtype=np.uint32)), task.limit_steps - 10)
     assert _ended(told) == [2], "ten steps are two cycles of four, and a short one"
     assert told.result.records["env_steps"].tolist() == [task.limit_steps]
     assert told.rows["next"][2] & TERMINAL

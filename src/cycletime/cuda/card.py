@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.cuda.kernels import FORMS, OPTIONS, THREADS, Form, form_within, kernel_source
-from cycletime.errors import InputError, NoGpuError, RunError
+from cycletime.errors import NoGpuError, RunError
 
 OLDEST = (8, 0)
 """The compute capability that the kernels' instructions need."""
@@ -46,27 +46,18 @@ def check_capability(name: str, capability: tuple[int, int]) -> None:
         raise NoGpuError(f"{name} has compute capability {has}: the engine cuda needs at least {needed}.")
 
 
-def choose_form(kernel: str, most_bytes: int | None = None) -> Form:
-    """The fastest form of a kernel that the card here has room for; with a limit, one that takes no more."""
+def choose_form(kernel: str) -> Form:
+    """The fastest form of a kernel that the card here has room for."""
     card = import_cupy().cuda.runtime.getDeviceProperties(0)
-    name, there = str(card["name"].decode()), int(card["sharedMemPerBlockOptin"])
-    given = there if most_bytes is None else most_bytes
-    if given > there:
-        raise InputError(
-            f"The shared memory of a thread block is {_kb(given)}: {name} has {_kb(there)}, so give no more."
-        )
-    if form := form_within(kernel, given):
+    if form := form_within(kernel, card["sharedMemPerBlockOptin"]):
         return form
-    least = min(form.shared_bytes for form in FORMS[kernel])
+    there, least = (
+        f"{count / 1024:.4g} KB" for count in (card["sharedMemPerBlockOptin"], FORMS[kernel][-1].shared_bytes)
+    )
     raise NoGpuError(
-        f"{name} gives a thread block {_kb(given)} of shared memory: the engine cuda needs {_kb(least)}, which "
+        f"{card['name'].decode()} gives a thread block {there} of shared memory: the engine cuda needs {least}, which "
         "cards of compute capability 8.0 and more have."
     )
-
-
-def _kb(count: int) -> str:
-    """Shared memory in the units of NVIDIA's tables."""
-    return f"{count / 1024:.4g} KB" if count >= 1024 else f"{count} bytes"
 
 
 def _runtime_error_text(cupy: Any, error: Exception) -> str:  # noqa: ANN401 - a module without types

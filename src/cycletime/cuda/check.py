@@ -1,232 +1,73 @@
-"""Whether the kernel computes on this very card what it should: for whoever is about to trust its results.
+"""Whether the kernels work on the card that is here: they compile, and short runs are sound and always the same.
 
-Batches are replayed in float64, the tasks are followed in JAX in float64, runs are trained once more in another order
-and in slices, and a short training is compared with the compiled loop's. Takes about a minute.
+tests/cuda/device_checks hold a card to float64 replays, the tasks in JAX and the compiled loop.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import chain
-from typing import Any
 
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
-from cycletime.agents import PPOAgent
-from cycletime.agents.ppo import PPOState
-from cycletime.cuda import sac_check
+from cycletime.agents import PPOAgent, SACAgent
 from cycletime.cuda.device import Device, find_device
-from cycletime.cuda.layout import State, position_of, timed_task_of
-from cycletime.cuda.philox import PhiloxStream, normals, philox
-from cycletime.cuda.ppo import PPO_KERNEL, agent_of, agent_state_of, describe_run, initial_state, networks_of
-from cycletime.cuda.replay import Check, deviation, last_batch, replay_update, slice_of, train_runs
-from cycletime.cuda.sac import SAC_KERNEL
-from cycletime.training.compiled_loop import CompiledLoop
+from cycletime.cuda.layout import TASKS
+from cycletime.cuda.run_batch import KERNELS, CudaRunBatch
+from cycletime.training.engine import Chunk
 from cycletime.training.learning_curve import Episodes
+from cycletime.training.machine import prepare_jax
 from cycletime.training.spec import EngineSpec, RunSpec
 from cycletime.training.worlds import ClosedFormWorld
 
-MOST_APART = 1e-4
-"""Of observations, rewards and advantages; and of what learning changes, relative to the change."""
-MOST_ERRORS = 3.0
-"""Standard errors between the means of two engines."""
-_ENGINE = EngineSpec("cuda", "gpu")
+_AGENTS = (PPOAgent(batch=500, minibatch=50), SACAgent(warmup_steps=0))
+_AGENT_STEPS = 2000
 
 
-@dataclass(frozen=True)
-class Sizes:
-    batches: tuple[RunSpec, ...]
-    """Whose first two batches are replayed."""
-    ordered: tuple[RunSpec, ...]
-    training: RunSpec
-    kernel_seeds: int = 128
-    jax_seeds: int = 8
-    slice_s: float = 0.02
-
-
-def run_of(task: str, dt: str, env_steps: int = 10**7, seed: int = 1, **agent: Any) -> RunSpec:  # noqa: ANN401
-    return RunSpec(
-        world=ClosedFormWorld(task), agent=PPOAgent(**agent), dt=dt, env_steps=env_steps, seed=seed, engine=_ENGINE
-    )
-
-
-def full_sizes() -> Sizes:
-    """What a user's card is checked with: all tasks, with short last mini-batches, and longer ones than a chunk.
-
-    Actions of half a second swing the car and the acrobot up to their goals by chance.
-    """
-    return Sizes(
-        batches=(
-            run_of("reacher", "6ms", batch=1700, minibatch=37),
-            run_of("double-pendulum", "12ms", batch=1700, minibatch=37),
-            run_of("reacher", "16ms", batch=2000, minibatch=50),
-            run_of("double-pendulum", "16ms", batch=2000, minibatch=12),
-            run_of("reacher", "16ms", batch=500, minibatch=200),
-            run_of("pendulum", "18ms", batch=1700, minibatch=37),
-            run_of("cart-pole", "64ms", batch=1000, minibatch=50),
-            run_of("mountain-car", "500ms", batch=1000, minibatch=50),
-            run_of("acrobot", "500ms", batch=1000, minibatch=100),
-        ),
-        ordered=tuple(
-            run_of(task, dt, 60_000, seed, batch=batch, minibatch=minibatch)
-            for seed in range(20)
-            for task, dt, batch, minibatch in (
-                ("reacher", "16ms", 500, 50),
-                ("double-pendulum", "12ms", 1000, 37),
-                ("reacher", "64ms", 300, 200),
-                ("double-pendulum", "32ms", 400, 12),
-                ("pendulum", "64ms", 300, 50),
-                ("cart-pole", "32ms", 500, 37),
-                ("mountain-car", "16ms", 1000, 100),
-                ("acrobot", "64ms", 300, 25),
-            )
-        ),
-        training=run_of("reacher", "32ms", 300_000),
-    )
-
-
-def checks(device: Device, sizes: Sizes) -> Iterator[Check]:
-    for spec in sizes.batches:
-        yield from _batches(device, spec)
-    yield _order(device, sizes)
-    yield _training(device, sizes)
-
-
-def print_checks(
-    device: Device | None = None,
-    sizes: Sizes | None = None,
-    sac_device: Device | None = None,
-    *,
-    most_bytes: int | None = None,
-    as_json: bool = False,
-) -> int:
-    """Check PPO's kernel and then SAC's, print each check as soon as it is done, and return the exit status.
-
-    On a device that is given, only what it has is checked. With a limit, a thread block takes no more shared memory, so
-    that a large card checks the forms of the kernels for smaller ones.
-    """
-    if device is None:
-        device, sac_device = find_device(PPO_KERNEL, most_bytes), find_device(SAC_KERNEL, most_bytes)
-
-    def tell(line: str) -> None:
-        if not as_json:
-            print(line, flush=True)
-
-    about = dict(device.memory.about)
-    if sac_device:
-        about["shared memory, SAC"] = sac_device.memory.about["shared memory"]
-    tell(device.memory.name)
-    for name, value in about.items():
-        tell(f"  {name}: {value}")
-    done: list[Check] = []
-    for check in chain(checks(device, sizes or full_sizes()), sac_check.checks(sac_device) if sac_device else ()):
-        done.append(check)
-        verdict = "ok" if check.passed else "FAILED"
-        tell(f"{verdict:>6}  {check.name}: {check.found:.2g}{check.unit}, at most {check.most:.2g}")
-    failed = sum(not check.passed for check in done)
-    tell(
-        f"{failed} of {len(done)} checks failed: do not use the engine cuda on this card."
+def print_checks() -> int:
+    """Check both kernels, print what is wrong with each run, and return the exit status."""
+    prepare_jax("cpu")
+    verdicts = []
+    for agent in _AGENTS:
+        specs = [short_run(task, agent, _AGENT_STEPS) for task in TASKS]
+        device = find_device(KERNELS[specs[0].algorithm])
+        print(device.memory.name, *(f"{name}: {value}" for name, value in device.memory.about.items()), sep="\n  ")
+        for spec, fault in zip(specs, faults(device, specs), strict=True):
+            print(f"{'FAILED' if fault else 'ok':>6}  {spec.label}{fault and f': {fault}'}", flush=True)
+            verdicts.append(not fault)
+    failed = verdicts.count(False)
+    print(
+        f"{failed} of {len(verdicts)} runs failed: do not use the engine cuda on this card."
         if failed
-        else f"All {len(done)} checks passed."
+        else f"All {len(verdicts)} runs are finite, and the same in reverse order."
     )
-    if as_json:
-        data = [{**asdict(check), "passed": check.passed} for check in done]
-        print(json.dumps({"card": device.memory.name, **about, "checks": data, "passed": not failed}, indent=1))
     return 1 if failed else 0
 
 
-def _batches(device: Device, spec: RunSpec) -> Iterator[Check]:
-    """A run's first two batches: the task, values and advantages, and what is learned from them."""
-    agent, k = agent_of(spec), timed_task_of(spec).cycle_steps
-    name = f"{spec.world.name}, k {k}, b {agent.batch}, m {agent.minibatch}"
-    run, before = describe_run(spec), initial_state(spec)
-    changed, values, actions = [], [], []
-    for update in range(2):
-        work = slice_of([spec], [before], most_periods=1)
-        (result,) = device.train(work)
-        rows, beside = last_batch(device, work)
-        if update == 0:
-            apart = deviation(spec, rows, beside, result.records)
-            yield Check(f"{name}: observations", apart.observation, MOST_APART)
-            yield Check(f"{name}: rewards", apart.reward, MOST_APART)
-            yield Check(f"{name}: ends of {apart.episodes} episodes that are wrong", apart.wrong_ends, 0)
-        samples, truth = replay_update(spec, before, rows, beside)
-        actions.append(_actions_apart(run, before, rows[: agent.batch], beside[: agent.batch]))
-        changed.append(_changed_apart(spec, before, result.run.state, truth))
-        names = ("advantage", "old_log_probability", "lambda_return")
-        apart_from = {name: np.abs(rows[name][: agent.batch] - samples[name]).max() for name in names}
-        values.append(_largest([apart_from[name] / max(1.0, np.abs(samples[name]).max()) for name in names]))
-        before = result.run.state
-    yield Check(f"{name}: actions", _largest(actions), MOST_APART)
-    yield Check(f"{name}: values, advantages and log-probabilities", _largest(values), MOST_APART)
-    yield Check(f"{name}: what is learned, relative to the change", _largest(changed), MOST_APART)
+def short_run(task: str, agent: PPOAgent | SACAgent, agent_steps: int) -> RunSpec:
+    world, engine = ClosedFormWorld(task), EngineSpec("cuda", "gpu")
+    return RunSpec(world=world, agent=agent, dt=4 * world.env_dt, env_steps=4 * agent_steps, seed=1, engine=engine)
 
 
-def _largest(found: Sequence[float]) -> float:
-    """The largest of some numbers, or no number if one of them is none: max() would pass over it."""
-    return float(np.max(found))
+def faults(device: Device, specs: Sequence[RunSpec]) -> Iterator[str]:
+    """What is wrong with each run, trained with the others in their order and in the reverse; empty where nothing."""
+    once, again = _train(device, specs), _train(device, specs[::-1])[::-1]
+    for one, other in zip(once, again, strict=True):
+        if not all(np.isfinite(numbers).all() for numbers in one):
+            yield "not all of its numbers are finite"
+        else:
+            same = all(np.array_equal(this, that) for this, that in zip(one, other, strict=True))
+            yield "" if same else "its bits differ in the reverse order"
 
 
-def _actions_apart(run: Any, before: NDArray[np.float32], rows: NDArray[Any], beside: NDArray[Any]) -> float:  # noqa: ANN401
-    """How far actions are from the policy's means for what stands in the rows, and the noise of their steps.
-
-    This also tells whether all lanes of the acting warp saw the same.
-    """
-    steps = int(position_of(before)["agent_steps"]) + np.arange(len(rows))
-    noise = normals(philox(int(run["seed"]), PhiloxStream.NOISE, steps))
-    std = np.exp(networks_of(before)[0]["log_std"].astype(np.float64))
-    apart = np.abs(rows["action"] - (beside["old_mean"] + std * noise))
-    return float(apart[:, : int(run["actions"])].max())
-
-
-def _changed_apart(spec: RunSpec, before: State, after: State, truth: PPOState) -> float:
-    """How far a layer's weights are from the replay's, relative to how far they moved; of the worst layer.
-
-    In the Euclidean norm: where a gradient is nearly zero, Adam makes a step of its rounding.
-    """
-    first, last = (agent_state_of(state, spec).parameters for state in (before, after))
-    worst = []
-    for leaves in zip(*map(jax.tree.leaves, (first, last, truth.parameters)), strict=True):
-        old, new, expected = (np.asarray(leaf, np.float64) for leaf in leaves)
-        moved, apart = np.linalg.norm(expected - old), np.linalg.norm(new - expected)
-        worst.append(float(apart / moved if moved else apart))
-    return _largest(worst)
-
-
-def _order(device: Device, sizes: Sizes) -> Check:
-    """Runs in one launch, and once more in the reverse order and in slices: how many differ in any bit.
-
-    Diverged runs are alike whatever went wrong, and count as well.
-    """
-    once = train_runs(device, sizes.ordered)
-    again = train_runs(device, sizes.ordered[::-1], sizes.slice_s)[::-1]
-    differ = sum(one.bits != other.bits or not one.is_sound for one, other in zip(once, again, strict=True))
-    return Check(f"runs of {len(once)} that differ in another order and in slices, or diverged", differ, 0)
-
-
-def _training(device: Device, sizes: Sizes) -> Check:
-    """Mean returns of a short training on both engines, in standard errors of their difference."""
-    spec = sizes.training
-    trained = train_runs(device, [replace(spec, seed=seed) for seed in range(sizes.kernel_seeds)])
-    ours = np.array([each.episodes.mean_return for each in trained])
-    theirs = _in_jax(spec, sizes.jax_seeds)
-    error = np.sqrt(sum(each.var(ddof=1) / len(each) for each in (ours, theirs)))
-    name = (
-        f"{spec.world.name} at {spec.dt}, {spec.env_steps:,} environment steps: mean return {ours.mean():.2f} of "
-        f"{len(ours)} seeds, {theirs.mean():.2f} of {len(theirs)} in JAX"
-    )
-    return Check(name, float(abs(ours.mean() - theirs.mean()) / error), MOST_ERRORS, " standard errors apart")
-
-
-def _in_jax(spec: RunSpec, seeds: int) -> NDArray[np.float64]:
-    task = timed_task_of(spec).task
-    loop = CompiledLoop(task=task, agent=spec.own_agent, dt=spec.dt, env_steps=spec.env_steps, width=seeds)
-    curves = [[Episodes.none()] for _ in range(seeds)]
-    for chunk in loop.run(list(range(seeds))):
-        for curve, episodes in zip(curves, chunk.episodes, strict=True):
-            curve.append(episodes)
-    return np.array([Episodes.joined(curve).mean_return for curve in curves])
+def _train(device: Device, specs: Sequence[RunSpec]) -> list[list[np.ndarray]]:
+    """What each run has learned, and its returns."""
+    curves = [[Episodes.none()] for _ in specs]
+    learned: list[list[np.ndarray]] = [[] for _ in specs]
+    for chunks in CudaRunBatch(specs, device).chunks(dict.fromkeys(range(len(specs)))):
+        for run, chunk in chunks.items():
+            assert isinstance(chunk, Chunk), "nothing is resumed"
+            curves[run].append(chunk.episodes)
+            if chunk.is_last:
+                learned[run] = [np.asarray(leaf) for leaf in jax.tree.leaves(chunk.agent_state())]
+    return [[*leaves, Episodes.joined(curve).returns] for leaves, curve in zip(learned, curves, strict=True)]

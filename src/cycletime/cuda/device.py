@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.cuda.card import Card, check_memory, choose_form
+from cycletime.cuda.card import Card, check_memory
 from cycletime.cuda.layout import POSITION, POSITION_WORDS, RECORD, Kernel, State, position_of
 
 _COUNTS = slice(POSITION.fields["records"][1] // 4, POSITION.fields["reports"][1] // 4 + 1)  # type: ignore[index]
@@ -166,6 +166,6 @@ class Device:
 
 
 @cache
-def find_device(kernel: Kernel, most_bytes: int | None = None) -> Device:
-    """The GPU that is here; with a limit, a thread block takes no more shared memory, as on a smaller card."""
-    return Device(kernel, Card(kernel.source, choose_form(kernel.source, most_bytes)))
+def find_device(kernel: Kernel) -> Device:
+    """The GPU that is here."""
+    return Device(kernel, Card(kernel.source))

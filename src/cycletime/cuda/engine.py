@@ -13,9 +13,8 @@ from typing import ClassVar
 from cycletime.agents import PPOAgent, SACAgent
 from cycletime.cuda import ppo, sac
 from cycletime.cuda.device import find_device
-from cycletime.cuda.layout import expected_updates
+from cycletime.cuda.layout import TASKS, expected_updates
 from cycletime.cuda.run_batch import KERNELS, CudaRunBatch
-from cycletime.cuda.tasks import TASKS
 from cycletime.duration import cycle_steps
 from cycletime.errors import NoGpuError
 from cycletime.training.engine import Cost, Engine

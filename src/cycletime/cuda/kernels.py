@@ -13,8 +13,6 @@ from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 
-from cycletime.errors import InputError
-
 KERNEL = Path(__file__).parent / "kernel"
 PPO, SAC = KERNELS = ("train.cu", "sac.cu")
 THREADS = 256
@@ -45,9 +43,6 @@ def kernel_digest(name: str) -> str:
 def kernel_source(name: str) -> str:
     """A kernel; it ends with its hash, since CuPy takes a program with the same text for the same."""
     return f"{(KERNEL / name).read_text()}\n// {kernel_digest(name)}\n"
-
-
-_AMOUNT = re.compile(r"(\d{1,9}) ?(KB|KiB)?")
 
 
 @dataclass(frozen=True)
@@ -86,10 +81,3 @@ FORMS: Mapping[str, tuple[Form, ...]] = MappingProxyType(
 def form_within(kernel: str, shared_bytes: int) -> Form | None:
     """The fastest form that takes no more shared memory; None where none does."""
     return next((form for form in FORMS[kernel] if form.shared_bytes <= shared_bytes), None)
-
-
-def shared_bytes_of(text: str) -> int:
-    """An amount of shared memory, such as 99KB; a KB has 1,024 bytes, as in NVIDIA's tables."""
-    if (found := _AMOUNT.fullmatch(text)) is None:
-        raise InputError(f"The shared memory is {text!r}: give an amount such as 99KB, or a number of bytes.")
-    return int(found[1]) * (1024 if found[2] else 1)

@@ -5,10 +5,11 @@ kernel/layout.cuh says the same in C++. What only one kernel has stands in ppo.p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from math import ceil
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -19,7 +20,6 @@ from numpy.typing import NDArray
 from cycletime.agents import PPOAgent, SACAgent
 from cycletime.agents.agent import AgentState
 from cycletime.agents.networks import Layer, Network
-from cycletime.cuda.tasks import TASKS
 from cycletime.duration import cycle_steps
 from cycletime.errors import RunError
 from cycletime.training.algorithm_1 import TimedTask, initial_agent_state
@@ -33,6 +33,18 @@ KeptNetwork: TypeAlias = dict[str, NDArray[np.float32]]
 """A network's numbers as a kernel has them."""
 OBSERVATION, ACTIONS, INPUTS = 9, 2, 16
 """Sizes that the kernels were made for; a task with one action leaves the second alone."""
+TASKS: Mapping[str, tuple[float, float]] = MappingProxyType(
+    {
+        "reacher": (0.47e-6, 0.094e-6),
+        "double-pendulum": (0.56e-6, 0.103e-6),
+        "pendulum": (0.45e-6, 0.045e-6),
+        "cart-pole": (0.34e-6, 0.227e-6),
+        "mountain-car": (0.66e-6, 0.046e-6),
+        "acrobot": (0.61e-6, 0.236e-6),
+    }
+)
+"""By name, in the order of their numbers in kernel/tasks.cuh: the seconds of an agent step, and of each environment
+step in it, on an H200 with all its multiprocessors busy, as `benchmarks/kernel.py speed` finds them."""
 REPORTS = 300
 """About so many updates of a run are reported; one costs about 3 % of a learning period."""
 

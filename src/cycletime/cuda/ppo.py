@@ -25,7 +25,6 @@ from cycletime.agents.ppo import PPOState
 from cycletime.cuda import layout
 from cycletime.cuda.kernels import PPO
 from cycletime.cuda.layout import ACTIONS, INPUTS, OBSERVATION, POSITION_WORDS, AgentSizes, KeptNetwork, Kernel, State
-from cycletime.cuda.tasks import TASKS
 from cycletime.training.machine import keep_compiled_programs
 from cycletime.training.spec import RunSpec
 
@@ -190,7 +189,7 @@ def _network_at(state: NDArray[np.float32], begin: int) -> KeptNetwork:
 
 def expected_s(spec: RunSpec) -> float:
     agent = agent_of(spec)
-    step, inner = TASKS[spec.world.name].acting_s
+    step, inner = layout.TASKS[spec.world.name]
     acting_s = agent.batch * (step + inner * layout.timed_task_of(spec).cycle_steps)
     size = agent.slice_sizes[1]
     learning_s = agent.epochs * ceil(agent.batch / size) * (UPDATE_S[0] + UPDATE_S[1] * size)

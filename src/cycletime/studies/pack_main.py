@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--policies", action="store_true", help="keep the policies, 20 KB for each run of PPO")
     parser.add_argument("--episodes", action="store_true", help="keep all episodes, and not 100 bins of them")
     parser.add_argument("--workers", type=int, help="processes at a time; by default one for each core or GPU")
-    parser.add_argument("--check", action="store_true", help="check the kernel on this card instead, for a minute")
+    parser.add_argument("--check", action="store_true", help="check the kernels on this card instead")
     given = parser.parse_args(arguments)
     for package in ("numpy", "jax"):
         if find_spec(package) is None:
@@ -45,10 +45,12 @@ def main(arguments: list[str]) -> int:
     os.environ |= {"PYTHONPATH": path, CODE_VARIABLE: manifest["code"]}
     for trainer in (part["study"]["trainer"] for part in manifest["studies"] if "trainer" in part["study"]):
         trainer["home"] = packages
+    if given.check:
+        from cycletime.cuda.check import print_checks
+
+        return print_checks()
     from cycletime.studies import pack_runner
 
-    if given.check:
-        return pack_runner.check_kernels()
     return pack_runner.run_pack(manifest, given.out, given.workers, episodes=given.episodes, policies=given.policies)
 
 

@@ -23,14 +23,6 @@ from cycletime.training.run_recorder import SaveOptions
 LINE_INTERVAL_S = 5.0
 
 
-def check_kernels() -> int:
-    from cycletime.cuda.check import print_checks
-    from cycletime.training.machine import prepare_jax
-
-    prepare_jax("cpu")
-    return print_checks()
-
-
 def run_pack(manifest: Mapping[str, Any], out: Path, workers: int | None, *, episodes: bool, policies: bool) -> int:
     with lenient_streams():
         return _run(manifest, out, workers, SaveOptions(episodes, policies))

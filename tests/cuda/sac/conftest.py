@@ -1,16 +1,9 @@
 import ctypes
-from pathlib import Path
 
 import pytest
 
-from cycletime.cuda.kernels import FORMS, KERNEL, SAC
 from cycletime.cuda.sac import SAC_KERNEL
-from tests.cuda.emulated import Emulated, build
-
-
-@pytest.fixture(scope="session")
-def sac_library(shared_folder: Path) -> ctypes.CDLL:
-    return build(shared_folder / "sac", KERNEL, "-O2", form=FORMS[SAC][0], source="emulate_sac.cpp")
+from tests.cuda.emulated import Emulated
 
 
 @pytest.fixture

@@ -8,10 +8,16 @@ import pytest
 from cycletime.cuda import sac
 from cycletime.cuda.device import DeviceRun, Slice
 from cycletime.cuda.layout import position_of
-from cycletime.cuda.replay import LONG_S
 from cycletime.cuda.sac import SAC_KERNEL, agent_state_of, describe_run
-from cycletime.cuda.sac_check import MOST_MEANS_APART, gradient_step, means_difference, replay_updates, same_in_slices
 from cycletime.training.spec import RunSpec
+from tests.cuda.device_checks.replay import LONG_S
+from tests.cuda.device_checks.sac_checks import (
+    MOST_MEANS_APART,
+    gradient_step,
+    means_difference,
+    replay_updates,
+    same_in_slices,
+)
 from tests.cuda.emulated import Emulated
 from tests.cuda.sac.small import about_to_learn, make_spec
 

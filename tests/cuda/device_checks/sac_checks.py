@@ -21,11 +21,11 @@ from cycletime.agents.agent import Metrics, Transition
 from cycletime.agents.sac import SACState
 from cycletime.cuda.device import Device, DeviceRun, Slice
 from cycletime.cuda.layout import POSITION_WORDS, State, position_of, timed_task_of
-from cycletime.cuda.philox import PhiloxStream, normals, philox
-from cycletime.cuda.replay import LONG_S, Check
 from cycletime.cuda.sac import METRICS, ROW, SAMPLES, agent_of, agent_state_of, describe_run, initial_state
 from cycletime.training.spec import EngineSpec, RunSpec
 from cycletime.training.worlds import ClosedFormWorld
+from tests.cuda.device_checks.philox import PhiloxStream, normals, philox
+from tests.cuda.device_checks.replay import LONG_S, Check
 
 
 def replay_updates(

@@ -1,4 +1,4 @@
-"""The kernel's tasks in the order of their numbers, as in kernel/tasks.cuh, and what the host knows of each."""
+"""How the kernel's tasks begin an episode, and what their observations show."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.cuda.philox import normals, symmetric_uniform
+from tests.cuda.device_checks.philox import normals, symmetric_uniform
 
 Words = NDArray[np.uint32]
 Numbers = NDArray[np.float64]
@@ -22,8 +22,6 @@ class KernelTask:
     """What `ClosedFormTask.start` is given for an episode of four random words."""
     as_seen: Callable[[Numbers, Any], Any]
     """The state that an observation shows; what it does not show is that of a state that is nearly the same."""
-    acting_s: tuple[float, float]
-    """Of an agent step, and of each environment step in it, on an H200 with all its multiprocessors busy."""
 
 
 def _begin_reacher(words: Words) -> tuple[float, ...]:
@@ -89,14 +87,13 @@ def _uniform(words: Words) -> list[float]:
     return drawn
 
 
-TASKS: Mapping[str, KernelTask] = MappingProxyType(
+KERNEL_TASKS: Mapping[str, KernelTask] = MappingProxyType(
     {
-        "reacher": KernelTask(_begin_reacher, _reacher_as_seen, (0.47e-6, 0.094e-6)),
-        "double-pendulum": KernelTask(_begin_double_pendulum, _double_pendulum_as_seen, (0.56e-6, 0.103e-6)),
-        "pendulum": KernelTask(_begin_pendulum, _pendulum_as_seen, (0.45e-6, 0.045e-6)),
-        "cart-pole": KernelTask(_begin_cart_pole, _cart_pole_as_seen, (0.34e-6, 0.227e-6)),
-        "mountain-car": KernelTask(_begin_mountain_car, _mountain_car_as_seen, (0.66e-6, 0.046e-6)),
-        "acrobot": KernelTask(_begin_acrobot, _acrobot_as_seen, (0.61e-6, 0.236e-6)),
+        "reacher": KernelTask(_begin_reacher, _reacher_as_seen),
+        "double-pendulum": KernelTask(_begin_double_pendulum, _double_pendulum_as_seen),
+        "pendulum": KernelTask(_begin_pendulum, _pendulum_as_seen),
+        "cart-pole": KernelTask(_begin_cart_pole, _cart_pole_as_seen),
+        "mountain-car": KernelTask(_begin_mountain_car, _mountain_car_as_seen),
+        "acrobot": KernelTask(_begin_acrobot, _acrobot_as_seen),
     }
 )
-"""By name. Their times are those of `benchmarks/kernel.py speed`: a line through what 4, 16 and 64 ms take."""

@@ -19,11 +19,11 @@ from cycletime.agents.ppo import PPOState, Sample, lambda_advantages, normalize
 from cycletime.cuda import ppo
 from cycletime.cuda.device import Device, DeviceRun, Slice
 from cycletime.cuda.layout import INPUTS, OBSERVATION, State, Status, position_of, sizes_of, timed_task_of
-from cycletime.cuda.philox import PhiloxStream, philox, shuffled_order
 from cycletime.cuda.ppo import BESIDE, ENDED, ROW, TERMINAL
-from cycletime.cuda.tasks import TASKS
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.spec import RunSpec
+from tests.cuda.device_checks.philox import PhiloxStream, philox, shuffled_order
+from tests.cuda.device_checks.tasks import KERNEL_TASKS
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def deviation(spec: RunSpec, rows: NDArray[Any], beside: NDArray[Any], records: 
     After each cycle the task goes on from what the kernel saw, so that rounding does not grow for an episode: that of
     a chaotic task, such as the acrobot, would.
     """
-    batch, world, known = spec.agent.period, timed_task_of(spec), TASKS[spec.world.name]
+    batch, world, known = spec.agent.period, timed_task_of(spec), KERNEL_TASKS[spec.world.name]
     seen, rewards, wrong = np.zeros(batch), np.zeros((2, batch)), 0
     returns: list[float] = []
     with jax.enable_x64(True):
@@ -160,7 +160,7 @@ def deviation(spec: RunSpec, rows: NDArray[Any], beside: NDArray[Any], records: 
 
 
 def start_state(spec: RunSpec, task: Any, episode: int) -> Any:  # noqa: ANN401 - any task
-    numbers = TASKS[spec.world.name].begin(philox(spec.seed, PhiloxStream.STARTS, episode))
+    numbers = KERNEL_TASKS[spec.world.name].begin(philox(spec.seed, PhiloxStream.STARTS, episode))
     return task.start(*map(jnp.asarray, numbers))
 
 
