@@ -110,7 +110,7 @@ ONE_WORLD = "Give either a task"
             f"{REACHER} --correlation 100ms",
             "correlation is 100ms: white noise has none",
         ),
-        (f"{REACHER} --track visdom", "'visdom' is not a tracker: give one of tensorboard, wandb, mlflow, trackio."),
+        (f"{REACHER} --track visdom", "'visdom' is not a tracker: give one of tensorboard, wandb."),
         (f"{REACHER} --device tpu", "'tpu'"),
         (f"{REACHER} --seeds -3", "--seeds is -3: it must be at least 1"),
         (f"{REACHER} --seeds 20000", "--seeds is 20000: there must be from 1 to 10000"),

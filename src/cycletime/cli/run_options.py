@@ -45,7 +45,7 @@ class RunOptions:
     checkpoint_every: Annotated[str, arg(metavar="TIME")] = "30s"
     """The time between two checkpoints, at least."""
     track: Annotated[NameListOption, arg(metavar="TRACKER ...")] = NO_NAMES
-    """Log to these as well: tensorboard, wandb, mlflow, trackio."""
+    """Log to these as well: tensorboard, wandb."""
 
     @property
     def checkpoint_s(self) -> float:

@@ -1,9 +1,7 @@
-"""Experiment trackers as observers of a training: TensorBoard, Weights & Biases, MLflow, Trackio, each an extra."""
+"""Experiment trackers as observers of a training: TensorBoard and Weights & Biases, each an extra."""
 
 from __future__ import annotations
 
-import contextlib
-import contextvars
 import importlib
 import os
 import sys
@@ -146,70 +144,6 @@ def _first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {said}".rstrip(": .")
 
 
-_STATUSES: Mapping[Status, str] = MappingProxyType({"finished": "FINISHED", "stopped": "KILLED", "failed": "FAILED"})
-_IDENTITY = "cycletime.identity"
-
-
-class MLflow(Tracker):
-    """Logs to MLflow. Store and experiment are MLflow's own variables: MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME."""
-
-    def __init__(self, warn: Callable[[str], object] = _print_warning) -> None:
-        super().__init__(warn)
-        self._entities: Any = load_extra("mlflow.entities", "MLflow", "mlflow")
-        self._mlflow: Any = load_extra("mlflow", "MLflow", "mlflow")
-        self._client: Any = None
-        self._run_id = ""
-        self._logged: dict[str, int] = {}
-
-    def open_run(self, run: RunInfo) -> None:
-        """Find the run by its identity and go on with it, or create it."""
-        # The client, not mlflow.start_run: runs can go on side by side in one process.
-        self._client, self._logged = self._mlflow.MlflowClient(), {}
-        experiment = self._experiment()
-        found = self._client.search_runs([experiment], f"tags.`{_IDENTITY}` = '{run.identity}'", max_results=1)
-        if found:
-            self._run_id = found[0].info.run_id
-            self._client.update_run(self._run_id, status="RUNNING")
-            self._logged = {key: self._last_step(key) for key in found[0].data.metrics}
-            return
-        created = self._client.create_run(experiment, run_name=run.name, tags={_IDENTITY: run.identity})
-        self._run_id = created.info.run_id
-        params = [self._entities.Param(key, str(value)) for key, value in run.config.items()]
-        self._client.log_batch(self._run_id, params=params)
-
-    def log(self, env_steps: int, values: Mapping[str, float]) -> None:
-        """Log the values that MLflow does not have yet: it would keep both of two at one step."""
-        now = int(time.time() * 1000)
-        new = [
-            self._entities.Metric(key, float(value), now, env_steps)
-            for key, value in values.items()
-            if env_steps > self._logged.get(key, -1)
-        ]
-        if new:
-            self._client.log_batch(self._run_id, metrics=new)
-
-    def close_run(self, status: Status) -> None:
-        with contextlib.redirect_stdout(sys.stderr):  # its links are no output of ours
-            self._client.set_terminated(self._run_id, status=_STATUSES[status])
-
-    def _experiment(self) -> str:
-        """The id of the experiment, which is created where it is missing."""
-        if given := os.environ.get("MLFLOW_EXPERIMENT_ID"):
-            return given
-        name = os.environ.get("MLFLOW_EXPERIMENT_NAME") or "cycletime"
-        if (experiment := self._client.get_experiment_by_name(name)) is None:
-            try:
-                return str(self._client.create_experiment(name))
-            except self._mlflow.MlflowException:
-                # Another run may have created it in between; if not, the error stands.
-                if (experiment := self._client.get_experiment_by_name(name)) is None:
-                    raise
-        return str(experiment.experiment_id)
-
-    def _last_step(self, key: str) -> int:
-        return max(int(metric.step) for metric in self._client.get_metric_history(self._run_id, key))
-
-
 _ENDING = ".cycletime"
 _HEADER = Struct("<Q4x")
 _CHECKSUM_BYTES = 4
@@ -293,40 +227,6 @@ def _load_tensorboard(module: str) -> Any:  # noqa: ANN401 - of a package withou
     return load_extra(f"tensorboard.{module}", "TensorBoard", "tensorboard")
 
 
-class Trackio(Tracker):
-    """Logs to Trackio. Where to is in Trackio's own variables: TRACKIO_DIR, TRACKIO_SPACE_ID, TRACKIO_SERVER_URL."""
-
-    def __init__(self, warn: Callable[[str], object] = _print_warning) -> None:
-        super().__init__(warn)
-        self._trackio = load_extra("trackio", "Trackio", "trackio")
-        self._run: Any = None
-        self._next_step = 0
-
-    def open_run(self, run: RunInfo) -> None:
-        # Trackio ends the context's earlier run when another begins; runs can go on side by side in one process.
-        context = contextvars.Context()
-        with contextlib.redirect_stdout(sys.stderr):  # its greetings are no output of ours
-            self._run = context.run(
-                self._trackio.init,
-                project="cycletime",
-                name=run.name,
-                resume="allow",
-                config=dict(run.config),
-                embed=False,
-            )
-        self._next_step = self._run._next_step
-
-    def log(self, env_steps: int, values: Mapping[str, float]) -> None:
-        """Log the values, unless Trackio has them: it would keep both of two at one step."""
-        if env_steps >= self._next_step:
-            self._run.log(dict(values), step=env_steps)
-
-    def close_run(self, status: Status) -> None:
-        """Wait until all is written or sent; Trackio keeps no status."""
-        with contextlib.redirect_stdout(sys.stderr):
-            self._run.finish()
-
-
 _EXIT_CODES: Mapping[Status, int] = MappingProxyType({"finished": 0, "stopped": 255, "failed": 1})
 """255 is W&B's own code for an interrupt: it shows such a run as killed."""
 
@@ -362,7 +262,7 @@ class WeightsAndBiases(Tracker):
 
 
 TRACKERS: Mapping[str, Callable[[Callable[[str], object]], Tracker]] = MappingProxyType(
-    {"tensorboard": TensorBoard, "wandb": WeightsAndBiases, "mlflow": MLflow, "trackio": Trackio}
+    {"tensorboard": TensorBoard, "wandb": WeightsAndBiases}
 )
 """The trackers by name, which is also the name of the extra."""
 

@@ -8,17 +8,12 @@ from cycletime.training.trackers import RunInfo, Scalar
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _no_network_and_no_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Some services read their variables once, on import; so they are set once for all tests here."""
-    home = tmp_path_factory.mktemp("home")
+def _no_network() -> Iterator[None]:
+    """W&B reads its variables once, on import; so they are set once for all tests here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TRACKIO_DIR", str(home / "trackio"))
-        patch.setenv("HF_HOME", str(home / "huggingface"))
-        patch.setenv("HF_HUB_OFFLINE", "1")
-        patch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
         patch.setenv("WANDB_MODE", "offline")
         patch.setenv("WANDB_SILENT", "true")
-        for name in ("WANDB_PROJECT", "WANDB_DIR", "WANDB_NAME", "MLFLOW_EXPERIMENT_NAME", "MLFLOW_EXPERIMENT_ID"):
+        for name in ("WANDB_PROJECT", "WANDB_DIR", "WANDB_NAME"):
             patch.delenv(name, raising=False)
         yield
 
