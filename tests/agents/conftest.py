@@ -164,11 +164,7 @@ def random_transitions(
 
 def filled_buffer(*columns: Transition, capacity: int | None = None) -> Buffer:
     """A buffer with one column for each copy's transitions, its rows laid out here and not by the buffer's own hand."""
-    parts = [
-        np.stack([np.asarray(part) for part in each], axis=1)
-        for each in zip(*columns, strict=True)
-        if each[0] is not None
-    ]
+    parts = [np.stack([np.asarray(part) for part in each], axis=1) for each in zip(*columns, strict=True)]
     table = np.concatenate([part.reshape(*part.shape[:2], -1) for part in parts], axis=2)
     count, copies, numbers = table.shape
     ring = np.zeros((capacity or count, copies, numbers))
@@ -180,7 +176,6 @@ def filled_buffer(*columns: Transition, capacity: int | None = None) -> Buffer:
         newest_successor=jnp.asarray(parts[3][-1]),
         observation_size=parts[0].shape[2],
         action_size=parts[1].shape[2],
-        has_gaps=columns[0].weight is not None,
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import optax  # type: ignore[import-untyped]
 import pytest
 
-from cycletime.agents.networks import adam_start, adam_step, weighted_mean
+from cycletime.agents.networks import adam_start, adam_step
 from tests.agents.conftest import Array, KingmaBa, arrays_of, assert_trees_close
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly", "float64")
@@ -40,13 +40,3 @@ def test_the_first_step_goes_down_the_gradient_by_the_learning_rate() -> None:
     step = jax.jit(lambda parameters, gradient: adam_step(parameters, gradient, adam_start(parameters), 0.25))
     after, _ = step(np.ones(3), np.array([5.0, -0.01, 0.0]))
     np.testing.assert_allclose(after, [0.75, 1.25, 1.0], atol=1e-6)
-
-
-NUMBERS, WEIGHT = np.array([3.0, -1.0, 100.0, 4.5, 7.0]), np.array([1.0, 1.0, 0.0, 1.0, 0.0])
-
-
-@pytest.mark.parametrize(
-    ("weight", "mean"), [(None, 113.5 / 5), (WEIGHT, 6.5 / 3), (np.zeros(5), 0.0)], ids=["all", "some", "nothing"]
-)
-def test_the_mean_is_of_what_has_weight(weight: Array | None, mean: float) -> None:
-    assert float(jax.jit(weighted_mean)(NUMBERS, weight)) == pytest.approx(mean)

@@ -69,7 +69,7 @@ def samples_at(ratio: Array, advantage: Array, policy: GaussianPolicy) -> Sample
     old = log_densities(arrays_of(policy), observation, action) - np.log(ratio)
     target = random.normal(size=len(ratio))
     parts: list[Any] = [jnp.asarray(each) for each in (observation, action, advantage, target, old)]
-    return Sample._make([*parts, None, None, None])
+    return Sample._make([*parts, None, None])
 
 
 SIDES = [(ratio, advantage) for ratio in (0.3, 0.79, 0.81, 1.0, 1.19, 1.21, 3.0) for advantage in (1.7, -0.6)]
@@ -185,27 +185,6 @@ def test_copies_have_the_lambda_returns_that_each_has_alone() -> None:
         np.testing.assert_array_equal(both.observation[copy::2], alone[copy].observation)
     raw = np.asarray(both.lambda_return) - values(parameters, np.asarray(both.observation))
     np.testing.assert_allclose(both.advantage, (raw - raw.mean()) / raw.std(), atol=1e-6)
-
-
-def with_gap(data: Transition, place: int) -> Transition:
-    """The transitions with a row in between that only reset its environment, with numbers unlike the others."""
-    weight: Any = np.ones(len(data.reward))
-    wide = jax.tree.map(lambda part: np.insert(part, place, 3.0, axis=0), data._replace(weight=weight))
-    zeros = {name: getattr(wide, name) * (np.arange(len(weight) + 1) != place) for name in ("terminated", "truncated")}
-    gapped: Transition = wide._replace(weight=np.insert(weight, place, 0.0), **zeros)
-    return gapped
-
-
-def test_a_row_without_weight_has_no_influence() -> None:
-    data = random_transitions(7, terminated=[3])
-    psi = make_state()
-    without, gapped = filled_buffer(data), filled_buffer(with_gap(data, 4))
-    plain, wide = make_ppo(minibatch=7), make_ppo(batch=8, minibatch=8)
-    expected, found = samples_of(plain, psi.parameters, without), samples_of(wide, psi.parameters, gapped)
-    real = np.arange(8) != 4
-    np.testing.assert_allclose(found.advantage[real], expected.advantage, atol=1e-12)
-    np.testing.assert_allclose(found.lambda_return[real], expected.lambda_return, atol=1e-12)
-    assert_trees_close(update(wide, psi, found).parameters, arrays_of(update(plain, psi, expected).parameters), 1e-12)
 
 
 @pytest.mark.parametrize(

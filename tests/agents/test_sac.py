@@ -159,17 +159,6 @@ def test_the_backup_is_the_papers(time_limit: Any, temperature: Any) -> None:  #
     np.testing.assert_allclose(found, np.asarray(data.reward) + (1 - terminal) * 0.9 * value, atol=1e-10)
 
 
-def test_rows_without_weight_have_no_influence() -> None:
-    agent = make_sac()
-    psi, data, noise = make_state(agent), make_minibatch(), jnp.asarray(np.random.default_rng(8).normal(size=(6, 2)))
-    weighted = data._replace(weight=jnp.array([1.0, 1, 0, 1, 0, 1]))
-    real = np.array([0, 1, 3, 5])
-    fewer = jax.tree.map(lambda part: part[real], data)
-    found, metrics = update(agent, psi, weighted, noise, noise)
-    expected, expected_metrics = update(agent, psi, fewer, noise[real], noise[real])
-    assert_trees_close((found, metrics), arrays_of((expected, expected_metrics)), atol=1e-12)
-
-
 class Algorithm5:
     """The paper's gradient step, with actions squashed by tanh and the choices of the released code."""
 

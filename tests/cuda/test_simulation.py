@@ -103,7 +103,7 @@ def test_reports_are_the_agents_own(device: Emulated, task: str) -> None:
     assert isinstance(agent, PPOAgent)
     names = ("observation", "action", "advantage", "lambda_return", "old_log_probability")
     parts = {name: jnp.asarray(told.rows[name][:batch]) for name in names}
-    data = Sample(**{**parts, "action": parts["action"][:, :actions]}, weight=None)
+    data = Sample(**{**parts, "action": parts["action"][:, :actions]})
     before, after = (agent_state_of(each, spec).parameters for each in (told.before, told.after))
     for name, expected in agent._metrics(before, after, data).items():
         assert report[name] == pytest.approx(float(expected), rel=2e-3, abs=2e-5), name

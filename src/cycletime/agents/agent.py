@@ -39,8 +39,6 @@ class Transition(NamedTuple):
     """Whether the task itself ended the episode."""
     truncated: jax.Array
     """Whether a time limit did."""
-    weight: jax.Array | None = None
-    """0 for a step that only reset its environment, else 1; None where all steps are real."""
 
     @property
     def ended(self) -> jax.Array:
@@ -50,7 +48,7 @@ class Transition(NamedTuple):
 @partial(
     jax.tree_util.register_dataclass,
     data_fields=["rows", "stored", "newest_successor"],
-    meta_fields=["observation_size", "action_size", "has_gaps"],
+    meta_fields=["observation_size", "action_size"],
 )
 @dataclass(frozen=True)
 class Buffer:
@@ -62,21 +60,15 @@ class Buffer:
     """[copies, observation_size]: S' of the newest transition, also of one that found no room."""
     observation_size: int
     action_size: int
-    has_gaps: bool = False
-    """Whether some rows only reset their environment, and weigh nothing."""
 
     @classmethod
-    def empty(
-        cls, capacity: int, observation_size: int, action_size: int, copies: int = 1, *, has_gaps: bool = False
-    ) -> Buffer:
-        numbers = 2 * observation_size + action_size + 3 + has_gaps
+    def empty(cls, capacity: int, observation_size: int, action_size: int, copies: int = 1) -> Buffer:
         return cls(
-            rows=jnp.zeros((capacity, copies, numbers)),
+            rows=jnp.zeros((capacity, copies, 2 * observation_size + action_size + 3)),
             stored=jnp.zeros((), jnp.int32),
             newest_successor=jnp.zeros((copies, observation_size)),
             observation_size=observation_size,
             action_size=action_size,
-            has_gaps=has_gaps,
         )
 
     @property
@@ -123,12 +115,10 @@ class Buffer:
             next_observation=rows[..., s + a + 1 : 2 * s + a + 1],
             terminated=rows[..., 2 * s + a + 1],
             truncated=rows[..., 2 * s + a + 2],
-            weight=rows[..., 2 * s + a + 3] if self.has_gaps else None,
         )
 
     def _row(self, transition: Transition) -> jax.Array:
-        parts = [part for part in transition if part is not None]
-        return jnp.concatenate([self._per_copy(part) for part in parts], axis=1)
+        return jnp.concatenate([self._per_copy(part) for part in transition], axis=1)
 
     def _successor(self, transition: Transition) -> jax.Array:
         return self._per_copy(transition.next_observation)

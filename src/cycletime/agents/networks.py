@@ -51,13 +51,6 @@ def adam_step(
     return parameters, AdamState(count, mean, square)
 
 
-def weighted_mean(numbers: jax.Array, weight: jax.Array | None) -> jax.Array:
-    """The mean of what has weight; of everything, where no weights are given."""
-    if weight is None:
-        return jnp.mean(numbers)
-    return jnp.sum(numbers * weight) / jnp.maximum(jnp.sum(weight), 1)
-
-
 def limit_norm(gradient: _Tree, longest: jax.Array | float) -> _Tree:
     """The gradient, no longer than this: all its numbers are one vector."""
     norm = jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(gradient)))
@@ -79,12 +72,12 @@ class Moments(NamedTuple):
         """The standard deviation, with a hundredth so that what hardly changes is not blown up."""
         return self.variance**0.5 + 0.01
 
-    def plus(self, numbers: jax.Array, weight: jax.Array | None) -> Moments:
+    def plus(self, numbers: jax.Array) -> Moments:
         """With further observations, [n, numbers of each]."""
-        column_means = jax.vmap(weighted_mean, in_axes=(1, None))
-        mean = column_means(numbers, weight)
-        variance = column_means((numbers - mean) ** 2, weight)
-        added = jnp.asarray(len(numbers) if weight is None else jnp.sum(weight), self.number.dtype)
+        column_means = jax.vmap(jnp.mean, in_axes=1)
+        mean = column_means(numbers)
+        variance = column_means((numbers - mean) ** 2)
+        added = jnp.asarray(len(numbers), self.number.dtype)
         number, away = self.number + added, mean - self.mean
         share = added / number
         joint = (1 - share) * self.variance + share * variance + share * (1 - share) * away**2

@@ -58,7 +58,6 @@ from cycletime.agents.networks import (
     policy_log_probability,
     policy_mean,
     state_value,
-    weighted_mean,
 )
 from cycletime.errors import InputError
 
@@ -89,8 +88,6 @@ class Sample(NamedTuple):
     """G^lambda."""
     old_log_probability: jax.Array
     """log pi_theta_old(A|S)."""
-    weight: jax.Array | None
-    """As in `Transition`."""
     old_mean: jax.Array | None = None
     """mu_theta_old(S), where the learning rate adapts to how far the policy moved."""
     old_log_std: jax.Array | None = None
@@ -298,10 +295,9 @@ class PPOAgent:
         data = Sample(
             observation=batch.observation,
             action=batch.action,
-            advantage=normalize(advantage, batch.weight) if self.advantages == "batch" else advantage,
+            advantage=normalize(advantage) if self.advantages == "batch" else advantage,
             lambda_return=advantage + value,
             old_log_probability=policy_log_probability(parameters.policy, batch.observation, batch.action),
-            weight=batch.weight,
         )
         if self.target_kl is not None:
             mean = policy_mean(parameters.policy, batch.observation)
@@ -327,7 +323,7 @@ class PPOAgent:
             raise ValueError("the learning rate does not adapt")
         policy = psi.parameters.policy
         new = policy_mean(policy, minibatch.observation)
-        kl = weighted_mean(gaussian_kl(mean, log_std, new, policy.log_std), minibatch.weight)
+        kl = jnp.mean(gaussian_kl(mean, log_std, new, policy.log_std))
         slower, faster = jnp.maximum(rate / KL_FACTOR, LOWEST_RATE), jnp.minimum(rate * KL_FACTOR, HIGHEST_RATE)
         return jnp.where(kl > 2 * target, slower, jnp.where((kl < target / 2) & (kl > 0), faster, rate))
 
@@ -346,8 +342,8 @@ class PPOAgent:
         clipped = jnp.clip(ratio, 1 - self.clip, 1 + self.clip)
         advantage = minibatch.advantage
         if self.advantages == "minibatch":
-            advantage = normalize(advantage, minibatch.weight)
-        return -weighted_mean(jnp.minimum(ratio * advantage, clipped * advantage), minibatch.weight)
+            advantage = normalize(advantage)
+        return -jnp.mean(jnp.minimum(ratio * advantage, clipped * advantage))
 
     def _scaled(self, batch: Transition, observed: Moments | None) -> Transition:
         """The batch as networks see it: observations normalised and rewards scaled, where that is asked for."""
@@ -373,21 +369,20 @@ class PPOAgent:
             "policy_loss": self.policy_loss(after.policy, data),
             "value_loss": value_loss(after.value, data),
             "entropy": gaussian_entropy(log_std),
-            "kl": weighted_mean(gaussian_kl(old, before.policy.log_std, new, log_std), data.weight),
-            "clip_fraction": weighted_mean(clipped.astype(ratio.dtype), data.weight),
+            "kl": jnp.mean(gaussian_kl(old, before.policy.log_std, new, log_std)),
+            "clip_fraction": jnp.mean(clipped.astype(ratio.dtype)),
         }
 
 
 def moments_with(observed: Moments, batch: Transition) -> Moments:
     """The moments of all observations, with those of a batch."""
-    flat = batch.observation.reshape(-1, batch.observation.shape[-1])
-    return observed.plus(flat, None if batch.weight is None else batch.weight.reshape(-1))
+    return observed.plus(batch.observation.reshape(-1, batch.observation.shape[-1]))
 
 
 def value_loss(value: Network, minibatch: Sample) -> jax.Array:
     """(G^lambda - v(S))^2."""
     error = minibatch.lambda_return - state_value(value, minibatch.observation)
-    return weighted_mean(error**2, minibatch.weight)
+    return jnp.mean(error**2)
 
 
 def as_rows(data: Sample) -> tuple[jax.Array, Callable[[jax.Array], Sample]]:
@@ -422,9 +417,9 @@ def lambda_advantages(
     return lax.scan(backwards, jnp.zeros_like(error[0]), (error, decay), reverse=True)[1]
 
 
-def normalize(numbers: jax.Array, weight: jax.Array | None) -> jax.Array:
-    away = numbers - weighted_mean(numbers, weight)
-    return away / (jnp.sqrt(weighted_mean(away**2, weight)) + 1e-8)
+def normalize(numbers: jax.Array) -> jax.Array:
+    away = numbers - jnp.mean(numbers)
+    return away / (jnp.sqrt(jnp.mean(away**2)) + 1e-8)
 
 
 def shuffles(key: jax.Array, count: int, length: int) -> jax.Array:

@@ -33,7 +33,6 @@ from cycletime.agents.networks import (
     forward,
     new_network,
     squashed_sample,
-    weighted_mean,
     xavier_uniform,
 )
 from cycletime.errors import InputError
@@ -218,7 +217,7 @@ class SACAgent:
             psi.policy, critics, alpha, minibatch, noise
         )
         policy, policy_optimizer = adam_step(psi.policy, policy_gradient, psi.policy_optimizer, self.learning_rate)
-        mean_log_probability = weighted_mean(log_probability, minibatch.weight)
+        mean_log_probability = jnp.mean(log_probability)
         target_entropy = -float(noise.shape[-1]) if self.target_entropy is None else self.target_entropy
         temperature, temperature_optimizer = adam_step(
             psi.temperature, -mean_log_probability - target_entropy, psi.temperature_optimizer, self.learning_rate
@@ -240,7 +239,7 @@ class SACAgent:
             "policy_loss": policy_loss,
             "entropy": -mean_log_probability,
             "alpha": alpha,
-            "action_value": weighted_mean(backup, minibatch.weight),
+            "action_value": jnp.mean(backup),
         }
         return after, metrics
 
@@ -260,7 +259,7 @@ class SACAgent:
     def critics_loss(self, critics: Critics, minibatch: Transition, backup: jax.Array) -> jax.Array:
         """L_w1 + L_w2, each half the squared error."""
         first, second = _action_values(critics, minibatch.observation, minibatch.action)
-        return self.critic_weight * weighted_mean((first - backup) ** 2 + (second - backup) ** 2, minibatch.weight)
+        return self.critic_weight * jnp.mean((first - backup) ** 2 + (second - backup) ** 2)
 
 
 def policy_loss_of(
@@ -270,7 +269,7 @@ def policy_loss_of(
     state = minibatch.observation
     action, log_probability = squashed_sample(*_policy(policy).mean_and_log_std(state), noise)
     smaller = jnp.minimum(*_action_values(critics, state, action))
-    return weighted_mean(alpha * log_probability - smaller, minibatch.weight), log_probability
+    return jnp.mean(alpha * log_probability - smaller), log_probability
 
 
 def _policy(network: Network) -> PolicyNetwork:

@@ -34,7 +34,7 @@ class AgentStep:
     @classmethod
     def nothing(cls, observation_size: int, action_size: int) -> AgentStep:
         none, still = np.zeros((1, observation_size), np.float32), np.zeros(1, np.bool_)
-        result = StepResult(none, np.zeros(1), still, still, np.ones(1, np.int64), ~still, none)
+        result = StepResult(none, np.zeros(1), still, still, np.ones(1, np.int64), none)
         return cls(none, np.zeros((1, action_size), np.float32), result)
 
     @property
@@ -62,7 +62,6 @@ def steps_from_record(episode: EpisodeRecord, observation_size: int, action_size
             ends[:, 0],
             ends[:, 1],
             episode.length_steps[index : index + 1],
-            np.ones(1, np.bool_),
             successor,
         )
         return AgentStep(row[:, :s], row[:, s : s + a], result)
@@ -204,7 +203,6 @@ class EpisodeRun:
             np.array([terminated], np.bool_),
             np.array([truncated], np.bool_),
             np.array([held.env_steps], np.int64),
-            np.ones(1, np.bool_),
             successor,
         )
 

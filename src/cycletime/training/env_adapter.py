@@ -1,7 +1,6 @@
 """One Gymnasium environment or several copies behind one interface: rows of agent steps with their true successors.
 
-Vector environments begin new episodes by themselves, in one of three ways (Gymnasium's autoreset modes), which the
-loop need not know: here a row says for each copy what came of its action, and what the copy shows next.
+Episodes have their numbers in the order in which those before them ended, and begin with seeds that follow from them.
 """
 
 from __future__ import annotations
@@ -15,9 +14,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from numpy.typing import NDArray
 
 from cycletime.agents.exploration import CoherentNoise, check_cycle
-from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.tasks.closed_form_env import ClosedFormVectorEnv
 from cycletime.tasks.time_step import AnyEnv, step_duration
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.worlds import ActionBounds, observation_size
@@ -35,10 +32,8 @@ class StepResult(NamedTuple):
     terminated: NDArray[np.bool_]
     truncated: NDArray[np.bool_]
     env_steps: NDArray[np.int64]
-    real: NDArray[np.bool_]
-    """Whether the copy took an agent step; if not it only began a new episode."""
     observation: NDArray[np.float32]
-    """What the agent sees next; not yet of a new episode where the loop begins episodes."""
+    """What the agent sees next; not yet of a new episode where those of all copies ended."""
 
     @property
     def ended(self) -> NDArray[np.bool_]:
@@ -57,9 +52,7 @@ def check_exploration_dt(env: AnyEnv, coherent: CoherentNoise | None) -> None:
     """Refuse noise for another cycle time than the environment's, where that one is known for sure."""
     if coherent is None:
         return
-    if isinstance(env, ClosedFormVectorEnv):
-        check_cycle(coherent, Duration(env.dt))
-    elif isinstance(env, gymnasium.Env):
+    if isinstance(env, gymnasium.Env):
         try:
             step_duration(env, coherent.dt)
         except InputError:
@@ -75,10 +68,6 @@ class EnvAdapter(ABC):
     """What the loop steps; environments whose spaces the agents cannot use are refused."""
 
     num_envs = 1
-    has_gaps = False
-    """Whether a copy can spend a row on beginning a new episode while others take agent steps."""
-    can_resume: bool
-    """Whether all that follows a reset with a seed is determined by it; then the loop resets when all copies ended."""
 
     def __init__(self, env: AnyEnv) -> None:
         self.observation_size, self.bounds = observation_size(env), ActionBounds.of(env)
@@ -93,11 +82,9 @@ class EnvAdapter(ABC):
 
 
 class SingleEnvAdapter(EnvAdapter):
-    can_resume = True
-
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         super().__init__(env)
-        self.env, self._real = env, np.ones(1, np.bool_)
+        self.env = env
 
     def begin(self, seed: int, episode: int) -> NDArray[np.float32]:
         seen, _ = self.env.reset(seed=episode_seed(seed, episode))
@@ -117,67 +104,43 @@ class SingleEnvAdapter(EnvAdapter):
             np.array([terminated], np.bool_),
             np.array([truncated], np.bool_),
             np.array([max(1, info.get("cycle_steps", 1))], np.int64),
-            self._real,
             successor,
         )
 
 
 class VectorEnvAdapter(EnvAdapter):
-    """A vector environment, whose runs can be resumed identically only where it is reset with our seeds.
+    """One of Gymnasium's own vector environments that leaves resets to its user.
 
-    That is one of Gymnasium's own that leaves resets to its user (AutoresetMode.DISABLED), at moments at which the
-    episodes of all copies have ended. Episodes have their numbers in the order in which those before them ended.
+    A copy's next episode begins at once; where those of all copies end together, the loop begins the next ones.
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+        mode = env.metadata.get("autoreset_mode")
+        if not isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv) or mode != AutoresetMode.DISABLED:
+            raise InputError(
+                f"{env} begins episodes by itself (autoreset_mode {mode}): make it with vectorization_mode='sync' and "
+                "vector_kwargs={'autoreset_mode': gymnasium.vector.AutoresetMode.DISABLED}."
+            )
         super().__init__(env)
         self.env, self.num_envs = env, env.num_envs
-        mode = self.env.metadata.get("autoreset_mode")
-        try:
-            self.mode = AutoresetMode(mode)
-        except ValueError:
-            known = ", ".join(str(each) for each in AutoresetMode)
-            raise InputError(
-                f"{self.env} has the autoreset_mode {mode!r} in its metadata: give one of {known}."
-            ) from None
-        # A row in which all copies only begin anew is no row at all, so that one copy has no gaps.
-        self.has_gaps = self.mode is AutoresetMode.NEXT_STEP and self.num_envs > 1
-        self._begins = np.zeros(self.num_envs, np.bool_)
-        own = isinstance(self.env, SyncVectorEnv | AsyncVectorEnv)
-        self.can_resume = own and self.mode is AutoresetMode.DISABLED
 
     def begin(self, seed: int, episode: int) -> NDArray[np.float32]:
-        if self.can_resume:
-            self._seed, self._begun = seed, episode
-            every = np.ones(self.num_envs, np.bool_)
-            observation, _ = self.env.reset(seed=self._next_seeds(every))  # type: ignore[arg-type]  # one for each
-        else:
-            observation, _ = self.env.reset(seed=episode_seed(seed, episode))
-        self._begins = np.zeros(self.num_envs, np.bool_)
+        self._seed, self._begun = seed, episode
+        every = np.ones(self.num_envs, np.bool_)
+        observation, _ = self.env.reset(seed=self._next_seeds(every))  # type: ignore[arg-type]  # one for each
         return _as_float32(observation)
 
     def step(self, actions: NDArray[np.float32]) -> StepResult:
-        real = ~self._begins
         seen, reward, terminated, truncated, infos = self.env.step(self.bounds.reach(actions))
-        observation = _as_float32(seen)
+        observation = successor = _as_float32(seen)
         terminated, truncated = np.array(terminated, np.bool_), np.array(truncated, np.bool_)
-        ended, successor, env_steps = terminated | truncated, observation, _env_steps(infos, real)
-        if self.mode is AutoresetMode.NEXT_STEP:
-            self._begins = ended
-        elif ended.any() and self.mode is AutoresetMode.SAME_STEP:
-            if "final_obs" not in infos:
-                raise InputError(
-                    f"{self.env} is in the mode SAME_STEP but gives no infos['final_obs'] at an episode's end: that is "
-                    "where its last observation must be."
-                )
-            successor = observation.copy()
-            successor[ended] = _as_float32([infos["final_obs"][copy] for copy in np.flatnonzero(ended)])
-            env_steps = np.where(ended, _env_steps(infos.get("final_info", {}), real), env_steps)
-        elif ended.any() and not (self.can_resume and ended.all()):
-            seeds = self._next_seeds(ended) if self.can_resume else None
-            fresh, _ = self.env.reset(seed=seeds, options={"reset_mask": ended.copy()})  # type: ignore[arg-type]
+        ended = terminated | truncated
+        if ended.any() and not ended.all():
+            options = {"reset_mask": ended.copy()}
+            fresh, _ = self.env.reset(seed=self._next_seeds(ended), options=options)  # type: ignore[arg-type]
             observation = np.where(ended[:, None], _as_float32(fresh), observation)
-        return StepResult(successor, np.array(reward, np.float64), terminated, truncated, env_steps, real, observation)
+        rewards, env_steps = np.array(reward, np.float64), _env_steps(infos, self.num_envs)
+        return StepResult(successor, rewards, terminated, truncated, env_steps, observation)
 
     def _next_seeds(self, chosen: NDArray[np.bool_]) -> list[int | None]:
         """For the copies that are chosen, the seeds of the run's next episodes."""
@@ -194,12 +157,12 @@ def _as_float32(observations: Any) -> NDArray[np.float32]:  # noqa: ANN401 - wha
         return np.array(observations, np.float32)
 
 
-def _env_steps(infos: dict[str, Any], real: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """What each copy reports as its cycle, at least 1; nothing of a copy that only began anew."""
+def _env_steps(infos: dict[str, Any], copies: int) -> NDArray[np.int64]:
+    """What each copy reports as its cycle, at least 1."""
     if "cycle_steps" not in infos:
-        return real.astype(np.int64)
-    reports = infos.get("_cycle_steps", np.ones_like(real))
-    return np.where(real, np.where(reports, np.maximum(infos["cycle_steps"], 1), 1), 0).astype(np.int64)
+        return np.ones(copies, np.int64)
+    reports = infos.get("_cycle_steps", np.ones(copies, np.bool_))
+    return np.where(reports, np.maximum(infos["cycle_steps"], 1), 1).astype(np.int64)
 
 
 class Counters:
@@ -210,24 +173,19 @@ class Counters:
         self._steps = np.zeros(copies, np.int64)
         self._ended: list[tuple[int, int, float, int]] = []
 
-    def count(self, result: StepResult) -> bool:
-        """Count a row, and tell whether it is one: a copy that only began anew adds nothing."""
+    def count(self, result: StepResult) -> None:
         # Python's sum of a list takes a tenth of NumPy's of an array where there is one copy.
-        agent_steps = sum(result.real.tolist())
-        if not agent_steps:
-            return False
         self.env_steps += sum(result.env_steps.tolist())
-        self.agent_steps += agent_steps
-        self._returns += result.reward * result.real
+        self.agent_steps += len(self._steps)
+        self._returns += result.reward
         self._lengths += result.env_steps
-        self._steps += result.real
+        self._steps += 1
         for copy, ended in enumerate(result.ended.tolist()):
             if not ended:
                 continue
             self._ended.append((self.env_steps, self.agent_steps, float(self._returns[copy]), int(self._lengths[copy])))
             self._returns[copy] = self._lengths[copy] = self._steps[copy] = 0
             self.episodes += 1
-        return True
 
     @property
     def current_steps(self) -> int:

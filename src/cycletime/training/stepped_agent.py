@@ -336,12 +336,10 @@ class Learner:
             row[:, begin:end] = part
             begin = end
         row[:, begin], row[:, begin + 1] = result.terminated, result.truncated
-        if self._buffer.has_gaps:
-            row[:, begin + 2] = result.real
         self._gathered += 1
         self.rows += 1
         self.period_rows += 1
-        self._begins = result.ended | ~result.real
+        self._begins = result.ended
 
     def learn_if_due(self, agent_steps: int, *, ended: bool) -> None:
         """Learn at a learning period's end, once there is enough to learn from; the run has so many agent steps."""

@@ -4,10 +4,7 @@ One step of the environment is one agent step: `tasks.CycleTime` holds the actio
 learning period in which its environment steps reach the budget, as in the compiled loop, and draws the same random
 numbers for its agent; episodes begin with the environment's own.
 
-Several copies take their agent steps in rows. A vector environment may spend a step of a copy on beginning an episode
-anew (Gymnasium's NEXT_STEP mode). Such a gap takes an agent step's place in the row, and so in the learning period, in
-the buffer and in the random start, but weighs nothing in learning and is counted neither as an agent step nor as an
-environment step in the curve. A step in which all copies only begin anew is no row.
+Several copies take their agent steps in rows.
 """
 
 from __future__ import annotations
@@ -87,14 +84,14 @@ class SteppedLoop:
         sizes = env.observation_size, env.bounds.size
         return SteppedPosition(
             psi=initial_agent_state(with_array_rates(self.agent), seed_key(seed), *sizes),
-            buffer=Buffer.empty(self._capacity(env), *sizes, env.num_envs, has_gaps=env.has_gaps),
+            buffer=Buffer.empty(self._capacity(env), *sizes, env.num_envs),
         )
 
     def run(self, seed: int, position: SteppedPosition | None = None) -> Iterator[SteppedChunk]:
         """Train from the start or from a position, which stays as it is; ends when the budget is reached.
 
         A chunk comes at the first end of an episode after about a second, where one of all copies together comes within
-        20 s and resets are ours; else at a learning period's end. A run that was finished at the position gives none.
+        20 s; else at a learning period's end. A run that was finished at the position gives none.
         """
         keep_compiled_programs()
         run = _SteppedRun(self, seed, self.start(seed) if position is None else self._copied(seed, position))
@@ -128,8 +125,6 @@ class SteppedLoop:
     def _capacity(self, env: EnvAdapter) -> int:
         """Rows in the buffer: no more than the run can fill, each agent step taking at least one environment step."""
         most = ceil(self.env_steps / env.num_envs) + ceil(self.agent.period / env.num_envs)
-        if env.has_gaps:
-            most *= 2  # after every gap there is an agent step
         if self.agent.learn_when == "episode_end":
             return self.agent.capacity
         return min(self.agent.capacity // env.num_envs, most)
@@ -155,7 +150,7 @@ class _SteppedRun:
 
     def may_pause(self, waited_s: float) -> bool:
         """Whether it is time for a chunk: at an episode's end, else where the least is in hand."""
-        patience_s = CHUNK_S if self.begins or not self.env.can_resume else LONG_EPISODE_S
+        patience_s = CHUNK_S if self.begins else LONG_EPISODE_S
         return waited_s > patience_s and (self.begins or self.learner.period_rows == 0)
 
     def step(self) -> None:
@@ -169,14 +164,14 @@ class _SteppedRun:
         HEARTBEAT.tick()
         self.counters.check_finite(reward=result.reward, successor=result.successor)
         episodes = self.counters.episodes
-        if self.counters.count(result):
-            self.learner.store(self.observation, actions, result)
-            self.learner.learn_if_due(self.counters.agent_steps, ended=self.counters.episodes > episodes)
-            self._check_that_episodes_end()
+        self.counters.count(result)
+        self.learner.store(self.observation, actions, result)
+        self.learner.learn_if_due(self.counters.agent_steps, ended=self.counters.episodes > episodes)
+        self._check_that_episodes_end()
         if result.observation is not result.successor:
             self.counters.check_finite(observation=result.observation)
         self.observation = result.observation
-        self.begins = self.env.can_resume and bool(result.ended.all())
+        self.begins = bool(result.ended.all())
 
     def _check_that_episodes_end(self) -> None:
         """Refuse to wait for ever for an episode's end to learn at."""

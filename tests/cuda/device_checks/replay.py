@@ -195,7 +195,7 @@ def replay_update(
         samples = {
             "observation": observation,
             "action": action,
-            "advantage": np.asarray(normalize(advantage, None)),
+            "advantage": np.asarray(normalize(advantage)),
             "lambda_return": np.asarray(advantage + value),
             "old_log_probability": np.asarray(policy_log_probability(psi.parameters.policy, observation, action)),  # type: ignore[arg-type]
         }
@@ -203,7 +203,7 @@ def replay_update(
             order = shuffled_order(spec.seed, int(position["period"]), epoch, agent.batch)
             for first in range(0, agent.batch, size):
                 chosen = {name: part[order[first : first + size]] for name, part in samples.items()}
-                psi = _update(agent, psi, Sample(**chosen, weight=None))  # type: ignore[arg-type]
+                psi = _update(agent, psi, Sample(**chosen))  # type: ignore[arg-type]
     return samples, psi
 
 

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, cast
 
 import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from cycletime.agents import Transition
 from cycletime.errors import InputError
@@ -27,69 +26,52 @@ pytestmark = pytest.mark.usefixtures("compiled_quickly")
 Counter = partial(conftest.Counter, first_reward=1)
 
 
-def history(length: int, rows: int, *, gaps: bool) -> list[list[float]]:
-    """S, R, S', terminated, truncated and weight of a counter, told from what it is."""
+def history(length: int, rows: int) -> list[list[float]]:
+    """S, R, S', terminated and truncated of a counter, told from what it is."""
     told: list[list[float]] = []
     episode = total = 0
     while len(told) < rows:
         for step in range(length):
             total, ends = total + 1, step == length - 1
-            told.append([episode, step, total, episode, step + 1, ends and not episode % 2, ends and episode % 2, 1])
-        if gaps:
-            told.append([episode, length, 0, episode + 1, 0, 0, 0, 0])
+            told.append([episode, step, total, episode, step + 1, ends and not episode % 2, ends and episode % 2])
         episode += 1
     return told[:rows]
 
 
-@pytest.mark.parametrize("mode", AutoresetMode)
-def test_rows_hold_the_true_transitions_in_every_autoreset_mode(mode: AutoresetMode) -> None:
-    env = SyncVectorEnv([partial(Counter, length) for length in (2, 3)], autoreset_mode=mode)
-    gaps = mode is AutoresetMode.NEXT_STEP
+def test_rows_hold_the_true_transitions_of_each_copy() -> None:
+    env = SyncVectorEnv([partial(Counter, length) for length in (2, 3)], autoreset_mode=AutoresetMode.DISABLED)
     loop = SteppedLoop(env=env, agent=Spy(batch=26, minibatch=26, hidden=()), env_steps=1)
     *_, chunk = loop.run(0)
     buffer = chunk.position.buffer
     rows = buffer.read(buffer.rows)
-    weight = np.ones((13, 2)) if rows.weight is None else rows.weight
-    numbers = [rows.observation, rows.reward, rows.next_observation, rows.terminated, rows.truncated, weight]
+    numbers = [rows.observation, rows.reward, rows.next_observation, rows.terminated, rows.truncated]
     got = np.concatenate([np.asarray(part).reshape(13, 2, -1) for part in numbers], axis=2)
-    # With gaps the twelfth step only begins episodes, in both copies, and is no row.
-    expected = [history(length, 14, gaps=gaps) for length in (2, 3)]
-    for copy in (0, 1):
-        if gaps:
-            assert expected[copy].pop(11)[-1] == 0
-        np.testing.assert_array_equal(got[:, copy], expected[copy][:13])
-    assert chunk.position.agent_steps == chunk.position.env_steps == weight.sum()
+    for copy, length in enumerate((2, 3)):
+        np.testing.assert_array_equal(got[:, copy], history(length, 13))
+    assert chunk.position.agent_steps == chunk.position.env_steps == 26
 
 
-@pytest.mark.parametrize("mode", AutoresetMode)
-def test_copies_tell_the_steps_of_cycles_that_episodes_cut_short(mode: AutoresetMode) -> None:
+def test_copies_tell_the_steps_of_cycles_that_episodes_cut_short() -> None:
     makers = [lambda: CycleTime(Counter(7), "3ms", env_dt="1ms")] * 2
-    copies = adapt_env(SyncVectorEnv(makers, autoreset_mode=mode))
+    copies = adapt_env(SyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED))
     copies.begin(0, 0)
     steps = []
     for _ in range(5):
         result = copies.step(np.zeros((2, 1), np.float32))
         steps.append(result.env_steps.tolist())
-        if copies.can_resume and result.ended.all():  # as the loop does
+        if result.ended.all():  # as the loop does
             copies.begin(0, 2)
-    gap = [[0, 0]] if mode is AutoresetMode.NEXT_STEP else []
-    assert steps == [[3, 3], [3, 3], [1, 1], *gap, [3, 3], [3, 3]][:5]
+    assert steps == [[3, 3], [3, 3], [1, 1], [3, 3], [3, 3]]
 
 
-def test_one_copy_never_has_gaps() -> None:
-    loop = SteppedLoop(
-        env=SyncVectorEnv([partial(Counter, 2)]), agent=Spy(batch=6, minibatch=6, hidden=()), env_steps=6
-    )
-    *_, chunk = loop.run(0)
-    assert chunk.position.agent_steps == chunk.position.rows == 6
-    assert not chunk.position.buffer.has_gaps
-
-
-def test_an_unknown_autoreset_mode_is_refused() -> None:
-    env = SyncVectorEnv([partial(Counter, 2)])
-    env.metadata = {}
-    with pytest.raises(InputError, match="autoreset_mode None"):
-        adapt_env(cast("VectorEnv[Any, Any, Any]", env))
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+def test_copies_that_begin_episodes_by_themselves_are_refused(mode: AutoresetMode) -> None:
+    for env in (
+        SyncVectorEnv([partial(Counter, 2)], autoreset_mode=mode),
+        gymnasium.make_vec("cycletime/Reacher-v0", num_envs=2, dt="64ms"),
+    ):
+        with pytest.raises(InputError, match=r"begins episodes by itself .*: make it with .*AutoresetMode\.DISABLED"):
+            adapt_env(env)
 
 
 def test_episodes_begin_with_a_seed_of_their_own() -> None:
@@ -154,30 +136,22 @@ def test_the_same_actions_give_the_same_transitions_as_in_the_compiled_loop(
 # Counting.
 
 
-def result(*, reward: list[float], ended: list[bool], env_steps: list[int], real: list[bool]) -> StepResult:
+def result(*, reward: list[float], ended: list[bool], env_steps: list[int]) -> StepResult:
     seen, flags = np.zeros((len(reward), 1), np.float32), np.array(ended)
-    return StepResult(seen, np.array(reward), flags, np.zeros_like(flags), np.array(env_steps), np.array(real), seen)
+    return StepResult(seen, np.array(reward), flags, np.zeros_like(flags), np.array(env_steps), seen)
 
 
 def test_copies_are_counted_together_and_their_episodes_apart() -> None:
     counters = Counters(2)
-    counters.count(result(reward=[1, 10], ended=[False, True], env_steps=[3, 2], real=[True, True]))
-    counters.count(result(reward=[2, 0], ended=[True, False], env_steps=[3, 0], real=[True, False]))
-    counters.count(result(reward=[0, 20], ended=[False, True], env_steps=[0, 3], real=[False, True]))
+    counters.count(result(reward=[1, 10], ended=[False, True], env_steps=[3, 2]))
+    counters.count(result(reward=[2, 20], ended=[True, True], env_steps=[3, 3]))
     assert (counters.env_steps, counters.agent_steps, counters.episodes) == (11, 4, 3)
     episodes = counters.pop_episodes()
-    np.testing.assert_array_equal(episodes.env_steps, [5, 8, 11])
-    np.testing.assert_array_equal(episodes.agent_steps, [2, 3, 4])
+    np.testing.assert_array_equal(episodes.env_steps, [5, 11, 11])
+    np.testing.assert_array_equal(episodes.agent_steps, [2, 4, 4])
     np.testing.assert_array_equal(episodes.returns, [10, 3, 20])
     np.testing.assert_array_equal(episodes.length_steps, [2, 6, 3])
     assert len(counters.pop_episodes()) == 0
-
-
-def test_what_a_copy_only_resets_with_adds_nothing() -> None:
-    counters = Counters(2)
-    counters.count(result(reward=[1, 99], ended=[True, False], env_steps=[1, 0], real=[True, False]))
-    counters.count(result(reward=[0, 1], ended=[False, True], env_steps=[0, 1], real=[False, True]))
-    np.testing.assert_array_equal(counters.pop_episodes().returns, [1, 1])
 
 
 def test_refusals_name_the_copy() -> None:
@@ -198,10 +172,3 @@ def test_great_numbers_that_float32_holds_are_taken_and_no_greater_ones() -> Non
             counters.check_finite(reward=np.array([wrong]))
         with np.errstate(over="ignore"), pytest.raises(InputError, match="The successor is "):
             counters.check_finite(successor=np.array([[0, wrong]]).astype(np.float32))
-
-
-def test_a_step_in_which_all_copies_only_begin_anew_is_no_row() -> None:
-    counters = Counters(2)
-    assert counters.count(result(reward=[1, 2], ended=[False, False], env_steps=[1, 1], real=[True, True]))
-    assert not counters.count(result(reward=[5, 5], ended=[False, True], env_steps=[0, 0], real=[False, False]))
-    assert (counters.env_steps, counters.agent_steps, counters.episodes) == (2, 2, 0)

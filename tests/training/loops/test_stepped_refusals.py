@@ -7,7 +7,6 @@ import gymnasium
 import jax
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from cycletime.errors import InputError
 from cycletime.training import stepped_loop
@@ -32,13 +31,6 @@ class Endless(gymnasium.Env[Any, Any]):
     def step(self, action: object) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self.steps += 1
         return np.zeros(self.sees, np.float32), 1.0, False, self.steps == self.ends_after, {}
-
-
-class WithoutFinalObservations(SyncVectorEnv):
-    def step(self, actions: Any) -> Any:  # noqa: ANN401
-        *rest, infos = super().step(actions)
-        infos.pop("final_obs", None)
-        return *rest, infos
 
 
 AGENT = Spy(batch=8, minibatch=4, hidden=())
@@ -72,9 +64,3 @@ def test_an_episode_without_an_end_to_learn_at(monkeypatch: pytest.MonkeyPatch) 
 def test_an_observation_that_contradicts_its_space() -> None:
     with pytest.raises(InputError, match=r"The observation has the shape \(3,\): its space says \(2,\)."):
         list(SteppedLoop(env=Endless(sees=3), agent=AGENT, env_steps=20).run(0))
-
-
-def test_copies_that_begin_anew_in_the_same_step_and_hide_the_last_observation() -> None:
-    env = WithoutFinalObservations([lambda: Endless(ends_after=3)] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
-    with pytest.raises(InputError, match=r"SAME_STEP but gives no infos\['final_obs'\]"):
-        list(SteppedLoop(env=env, agent=AGENT, env_steps=40).run(0))
