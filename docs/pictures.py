@@ -18,7 +18,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import cycletime.tasks
-from cycletime.agents import AutoRegressive, OrnsteinUhlenbeck, Pink
+from cycletime.agents import OrnsteinUhlenbeck, Pink
 from cycletime.reports.figure import COLOURS, DASHES
 from cycletime.reports.figure_style import STYLE, save_figure
 from cycletime.rules import PPO
@@ -70,11 +70,10 @@ def noise() -> None:
     processes = {
         "white": None,
         "Ornstein-Uhlenbeck": OrnsteinUhlenbeck("100ms"),
-        "autoregressive": AutoRegressive(3, "100ms"),
         "pink": Pink(),
     }
     figure = Figure(figsize=(7, 3.6), layout="constrained")
-    panels = figure.subplots(2, 4, sharex=True, sharey=True)
+    panels = figure.subplots(2, 3, sharex=True, sharey=True)
     for row, dt_ms in zip(panels, (4, 16), strict=True):
         for axes, (name, process) in zip(row, processes.items(), strict=True):
             steps = 1000 // dt_ms
@@ -84,16 +83,16 @@ def noise() -> None:
     save_figure(figure, FIGURES, "noise", ["png"])
 
 
-def _drawn(process: OrnsteinUhlenbeck | AutoRegressive | Pink | None, dt_ms: int, steps: int) -> list[float]:
+def _drawn(process: OrnsteinUhlenbeck | Pink | None, dt_ms: int, steps: int) -> list[float]:
     normals = np.random.default_rng(1).standard_normal
     if process is None:
         return list(normals(steps))
     noise = process.at(f"{dt_ms}ms")
     carry, drive, read = np.array(noise.carry), np.array(noise.drive), np.array(noise.read)
-    state, drawn = np.array(noise.start) @ normals(noise.size), []
+    state, drawn = normals(noise.size), []
     for _ in range(steps):
         drawn.append(float(read @ state))
-        state = carry @ state + drive @ normals(noise.size)
+        state = carry * state + drive * normals(noise.size)
     return drawn
 
 

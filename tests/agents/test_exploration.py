@@ -1,10 +1,9 @@
-"""Coherent noise against its autocorrelation in seconds, written out, and against the paper that it comes from."""
+"""Coherent noise against its autocorrelation in seconds, written out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import comb
 from typing import Any
 
 import jax
@@ -16,7 +15,6 @@ from scipy.special import ndtr
 from cycletime import rules
 from cycletime.agents import (
     ActorCriticAgent,
-    AutoRegressive,
     CoherentNoise,
     OrnsteinUhlenbeck,
     Pink,
@@ -43,29 +41,20 @@ pytestmark = pytest.mark.usefixtures("compiled_quickly")
 TIMES_S = 0.01 * 1000 ** (np.arange(6) / 5)
 KINDS: dict[str, tuple[Exploration, Callable[[Array], Array]]] = {
     "OU": (OrnsteinUhlenbeck("100ms"), lambda t: np.exp(-t / 0.1)),
-    "AR(1)": (AutoRegressive(1, "100ms"), lambda t: np.exp(-t / 0.1)),
-    "AR(2)": (AutoRegressive(2, "100ms"), lambda t: matern(t / 0.1, 1, 1)),
-    "AR(3)": (AutoRegressive(3, 0.1), lambda t: matern(t / 0.1, 1, 1, 1 / 3)),
-    "AR(5)": (AutoRegressive(5, "10Hz"), lambda t: matern(t / 0.1, 1, 1, 3 / 7, 2 / 21, 1 / 105)),
     "pink": (Pink(), lambda t: np.exp(-t[:, None] / TIMES_S).mean(axis=1)),
 }
 EACH = pytest.mark.parametrize("kind", KINDS)
 
 
-def matern(r: Array, *coefficients: float) -> Array:
-    return np.asarray(sum(each * r**power for power, each in enumerate(coefficients)) * np.exp(-r))
-
-
-def matrices(noise: CoherentNoise) -> tuple[Array, Array, Array, Array]:
-    """L, F, G and c."""
-    start, carry, drive, read = (np.array(each) for each in (noise.start, noise.carry, noise.drive, noise.read))
-    return start, carry, drive, read
+def filters(noise: CoherentNoise) -> tuple[Array, Array, Array]:
+    """f, g and c."""
+    carry, drive, read = (np.array(each) for each in (noise.carry, noise.drive, noise.read))
+    return carry, drive, read
 
 
 def autocorrelation(noise: CoherentNoise, lags: int) -> Array:
-    start, carry, _, read = matrices(noise)
-    stationary = start @ start.T
-    return np.array([read @ np.linalg.matrix_power(carry, lag) @ stationary @ read for lag in range(lags)])
+    carry, _, read = filters(noise)
+    return np.array([(read**2) @ carry**lag for lag in range(lags)])
 
 
 @EACH
@@ -79,52 +68,26 @@ def test_the_autocorrelation_in_seconds_is_the_same_at_every_cycle_time(kind: st
 @EACH
 @pytest.mark.parametrize("dt", ["1us", "1ms", "16ms", "1s", "4000s"])
 def test_every_step_has_the_distribution_of_the_first(kind: str, dt: str) -> None:
-    start, carry, drive, read = matrices(KINDS[kind][0].at(dt))
-    stationary = start @ start.T
-    np.testing.assert_allclose(carry @ stationary @ carry.T + drive @ drive.T, stationary, rtol=0, atol=1e-13)
-    assert read @ stationary @ read == pytest.approx(1, abs=1e-13)
+    carry, drive, read = filters(KINDS[kind][0].at(dt))
+    np.testing.assert_allclose(carry**2 + drive**2, 1, rtol=0, atol=1e-13)
+    assert read @ read == pytest.approx(1, abs=1e-13)
 
 
 @EACH
 def test_five_short_cycles_are_one_long_one(kind: str) -> None:
     """All of it: what is left and what is added."""
     noise = KINDS[kind][0]
-    (_, carry, drive, _), (_, whole_carry, whole_drive, _) = matrices(noise.at("3ms")), matrices(noise.at("15ms"))
-    powers = [np.linalg.matrix_power(carry, power) @ drive for power in range(5)]
-    np.testing.assert_allclose(np.linalg.matrix_power(carry, 5), whole_carry, rtol=0, atol=1e-14)
-    np.testing.assert_allclose(
-        sum(each @ each.T for each in powers), whole_drive @ whole_drive.T, rtol=1e-9, atol=1e-15
-    )
-
-
-def papers_autocorrelation(order: int, alpha: float, lags: list[int]) -> Array:
-    """Korenkevych et al.'s AR(p) with p equal roots, from the impulse response of 1 / (1 - alpha z)^p."""
-    length = 60 / (1 - alpha)
-    response = np.array([comb(k + order - 1, order - 1) * alpha**k for k in range(int(length))])
-    covariance = [response[: len(response) - lag] @ response[lag:] for lag in [0, *lags]]
-    return np.asarray(np.array(covariance[1:]) / covariance[0], np.float64)
-
-
-@pytest.mark.parametrize("order", [1, 2, 3])
-def test_short_cycles_approach_the_papers_process(order: int) -> None:
-    def difference(h: float) -> float:
-        lags = [round(each / h) for each in (1, 2, 4)]
-        ours = autocorrelation(AutoRegressive(order, "1s").at(h), max(lags) + 1)[lags]
-        return float(np.abs(ours - papers_autocorrelation(order, float(np.exp(-h)), lags)).max())
-
-    if order == 1:
-        assert difference(1.0) < 1e-12
-    else:
-        assert difference(1.0) > 0.01
-        assert difference(0.01) < 1e-4
+    (carry, drive, _), (whole_carry, whole_drive, _) = filters(noise.at("3ms")), filters(noise.at("15ms"))
+    np.testing.assert_allclose(carry**5, whole_carry, rtol=0, atol=1e-14)
+    added = sum((carry**power * drive) ** 2 for power in range(5))
+    np.testing.assert_allclose(added, whole_drive**2, rtol=1e-9, atol=1e-15)
 
 
 def spectrum(noise: CoherentNoise, frequencies_hz: Array) -> Array:
     """The filter's answer to white noise."""
-    _, carry, drive, read = matrices(noise)
+    carry, drive, read = filters(noise)
     turns = np.exp(2j * np.pi * frequencies_hz * float(noise.dt))
-    answers = [read @ np.linalg.solve(turn * np.eye(noise.size) - carry, drive) for turn in turns]
-    return np.array([float(np.vdot(each, each).real) for each in answers])
+    return np.asarray((np.abs(read * drive / (turns[:, None] - carry)) ** 2).sum(axis=1))
 
 
 @pytest.mark.parametrize(("slowest", "fastest"), [("10s", "10ms"), ("3s", "1ms")])
@@ -175,12 +138,6 @@ def test_drawn_noise_is_standard_normal_and_coherent_from_an_episodes_first_step
     assert abs(np.mean(drawn[20, 1:] * drawn[20, :-1])) < 0.04
 
 
-def test_smooth_noise_stays_stationary_in_single_precision() -> None:
-    """Rounding may move five equal poles by its fifth root, some hundredths; these are only 1/100 away from 1."""
-    drawn = walked(AutoRegressive(5, "1s").at("10ms"), 1000, 1000)
-    assert np.mean(drawn[500:] ** 2) == pytest.approx(1, abs=0.1)
-
-
 def test_white_noise_is_left_as_it_is() -> None:
     normals = jnp.arange(3.0)
     assert explore(None, initial_noise_state(None, 3), normals, jnp.array(True)) == (normals, None)
@@ -188,7 +145,7 @@ def test_white_noise_is_left_as_it_is() -> None:
 
 
 def test_equal_noises_are_one_key() -> None:
-    assert len({OrnsteinUhlenbeck("0.1").at("40ms"), AutoRegressive(1, "100ms").at(0.04)}) == 1
+    assert len({OrnsteinUhlenbeck("0.1").at("40ms"), OrnsteinUhlenbeck("100ms").at(0.04)}) == 1
     assert len({OrnsteinUhlenbeck("0.1"), OrnsteinUhlenbeck(0.1), OrnsteinUhlenbeck("0.2")}) == 2
     assert Pink(slowest=10, fastest="100Hz") == Pink()
 
@@ -221,7 +178,7 @@ def test_noise_without_a_cycle_time_is_refused(agent: Any, noise: object, messag
 
 
 def test_carried_values_bring_the_cycle_time() -> None:
-    noise = AutoRegressive(2, "100ms")
+    noise = Pink()
     assert agent_for(rules.PPO(dt="16ms").at("4ms"), exploration=noise).exploration == noise.at("4ms")
     assert agent_for(rules.SAC(dt="16ms"), exploration=noise.at("16ms")).exploration == noise.at("16ms")
     assert agent_for(rules.SAC(dt="16ms"), exploration=None).exploration is None
@@ -265,11 +222,7 @@ def test_the_random_start_of_sac_is_uniform_and_coherent() -> None:
 
 
 WRONG: list[tuple[Any, tuple[Any, ...], str]] = [
-    (AutoRegressive, (0, "1s"), "order is 0: it must be a whole number of at least 1."),
-    (AutoRegressive, (1.5, "1s"), "order is 1.5: it must be a whole number"),
-    (AutoRegressive, (6, "1s"), "order is 6: it must be at most 5."),
-    (AutoRegressive, (2, 0), "0 is not a time span: give a positive time"),
-    (OrnsteinUhlenbeck, (0,), "0 is not a time span"),
+    (OrnsteinUhlenbeck, (0,), "0 is not a time span: give a positive time"),
     (OrnsteinUhlenbeck, ("-1s",), "'-1s' is not a time span"),
     (OrnsteinUhlenbeck, (float("inf"),), "inf is not a time span"),
     (OrnsteinUhlenbeck, (None,), "None is not a time span"),
@@ -288,5 +241,5 @@ def test_what_is_no_noise_is_refused(make: Any, arguments: tuple[Any, ...], mess
 
 
 def test_a_changed_copy_is_checked_as_well() -> None:
-    with pytest.raises(InputError, match="order is 9"):
-        replace(AutoRegressive(2, "1s"), order=9)
+    with pytest.raises(InputError, match="fastest is 20s"):
+        replace(Pink(), fastest="20s")

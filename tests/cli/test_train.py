@@ -100,12 +100,11 @@ ONE_WORLD = "Give either a task"
         (f"{REACHER} --set epochs=inf", "--set epochs=inf: 'inf' does not fit epochs, which is int."),
         (f"{REACHER} --set epochs=1.5", "--set epochs=1.5: '1.5' does not fit epochs, which is int."),
         (f"{REACHER} --set learn_when=never", "learn_when is 'never': it must be 'batch' or 'episode_end'."),
-        (f"{REACHER} --noise brown", "'brown' is not a noise: give white, ornstein-uhlenbeck, autoregressive, pink."),
+        (f"{REACHER} --noise brown", "'brown' is not a noise: give white, ornstein-uhlenbeck, pink."),
         (
             f"{REACHER} --noise ornstein-uhlenbeck",
             "correlation is missing: ornstein-uhlenbeck noise needs its time",
         ),
-        (f"{REACHER} --noise pink --order 2", "order is 2: only autoregressive noise has one"),
         (
             f"{REACHER} --correlation 100ms",
             "correlation is 100ms: white noise has none",

@@ -5,7 +5,7 @@ from cycletime.extras import require_extras
 with require_extras(__name__):
     from cycletime.agents.actor_critic import ActorCriticAgent
     from cycletime.agents.agent import Agent, Buffer, Transition
-    from cycletime.agents.exploration import AutoRegressive, CoherentNoise, OrnsteinUhlenbeck, Pink
+    from cycletime.agents.exploration import CoherentNoise, OrnsteinUhlenbeck, Pink
     from cycletime.agents.from_rules import agent_for
     from cycletime.agents.ppo import PPOAgent
     from cycletime.agents.sac import SACAgent
@@ -13,7 +13,6 @@ with require_extras(__name__):
 __all__ = [
     "ActorCriticAgent",
     "Agent",
-    "AutoRegressive",
     "Buffer",
     "CoherentNoise",
     "OrnsteinUhlenbeck",

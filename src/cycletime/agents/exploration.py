@@ -1,15 +1,13 @@
 """Exploration noise that is coherent in time, stated in seconds so that every cycle time samples the same process.
 
 Each kind is a stationary Gaussian process in continuous time, normal with variance 1 at every instant: one or several
-chains of equal leaky integrators, with white noise into the first and each the input of the next. `at` samples it
-exactly at a cycle time.
+leaky integrators of white noise, side by side. `at` samples it exactly at a cycle time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, exp, factorial, lgamma, log, sqrt
+from math import ceil, exp, expm1, log, sqrt
 from typing import Any, TypeAlias, TypeVar
 
 import jax
@@ -17,33 +15,26 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.agents.checks import check_counts
 from cycletime.duration import Duration, DurationField, DurationLike
 from cycletime.errors import InputError
 
-Matrix: TypeAlias = tuple[tuple[float, ...], ...]
-
-MOST_ORDER = 5
-"""Still smoother noise has no use that we know, and the factorisation below loses digits as the order grows."""
 PINK_FACTOR = 4.0
 """From one of pink noise's times to the next, at most: it makes ripples of 0.3 % in the spectrum, 10 would of 6 %."""
 
 
 @dataclass(frozen=True)
 class CoherentNoise:
-    """A process at one cycle time, as a linear filter of standard normals xi; each component of an action has its own.
+    """A process at one cycle time, as linear filters of standard normals xi; each component of an action has its own.
 
-    z = L xi at an episode's first agent step, then z <- F z + G xi; the noise is c.z.
+    z_i = xi_i at an episode's first agent step, then z_i <- f_i z_i + g_i xi_i; the noise is c.z.
     """
 
     dt: Duration
     """The cycle time that it is for."""
-    start: Matrix
-    """L, which makes the stationary distribution."""
-    carry: Matrix
-    """F, what a cycle leaves of z."""
-    drive: Matrix
-    """G, what it adds."""
+    carry: tuple[float, ...]
+    """f, what a cycle leaves of z."""
+    drive: tuple[float, ...]
+    """g, what it adds."""
     read: tuple[float, ...]
     """c."""
 
@@ -62,29 +53,7 @@ class OrnsteinUhlenbeck:
 
     def at(self, dt: DurationLike) -> CoherentNoise:
         """The noise at a cycle time: an autoregression with the factor exp(-dt / tau)."""
-        return _sampled(Duration(dt), 1, [float(Duration(dt) / self.correlation)])
-
-
-@dataclass(frozen=True)
-class AutoRegressive:
-    """Smoother noise: p equal poles, as in the autoregressive policies of Korenkevych et al. (2019), in seconds.
-
-    They are those of a process in continuous time, sampled exactly, so that the autocorrelation in seconds does not
-    depend on the cycle time; it is Matern's of smoothness p - 1/2.
-    """
-
-    order: int
-    """p, from 1 (Ornstein-Uhlenbeck) to 5; the process has p - 1 derivatives."""
-    correlation: DurationField = DurationField()
-    """tau of each pole: alpha = exp(-dt / tau)."""
-
-    def __post_init__(self) -> None:
-        check_counts(self, "order")
-        if self.order > MOST_ORDER:
-            raise InputError(f"order is {self.order}: it must be at most {MOST_ORDER}.")
-
-    def at(self, dt: DurationLike) -> CoherentNoise:
-        return _sampled(Duration(dt), self.order, [float(Duration(dt) / self.correlation)])
+        return _sampled(Duration(dt), [float(Duration(dt) / self.correlation)])
 
 
 @dataclass(frozen=True)
@@ -113,10 +82,10 @@ class Pink:
         slowest_s, fastest_s = (float(Duration(each)) for each in (self.slowest, self.fastest))
         steps = ceil(log(slowest_s / fastest_s, PINK_FACTOR))
         times_s = np.geomspace(fastest_s, slowest_s, steps + 1)
-        return _sampled(Duration(dt), 1, (float(Duration(dt)) / times_s).tolist())
+        return _sampled(Duration(dt), (float(Duration(dt)) / times_s).tolist())
 
 
-Exploration: TypeAlias = OrnsteinUhlenbeck | AutoRegressive | Pink
+Exploration: TypeAlias = OrnsteinUhlenbeck | Pink
 """Noise that has no cycle time yet."""
 
 
@@ -144,24 +113,10 @@ def explore(
         return normals, None
     xp = normals.__array_namespace__()
     xi = xp.split(normals, coherent.size, axis=-1)
-    pairs = zip(
-        _matrix_times(coherent.carry, state),
-        _matrix_times(coherent.drive, xi),
-        _matrix_times(coherent.start, xi),
-        strict=True,
-    )
-    state = tuple(xp.where(begins[..., None], begun, left + added) for left, added, begun in pairs)
-    return _matrix_times((coherent.read,), state)[0], state
-
-
-def _matrix_times(matrix: Matrix, vector: Sequence[Any]) -> list[Any]:
-    """A matrix of numbers times a vector of arrays, number by number.
-
-    A matrix product may be rounded coarsely on GPUs, which would move poles that are near 1, and JAX 0.10.2 on CPUs
-    gave wrong numbers where a large state was summed over an axis inside a scan.
-    """
-    nothing = vector[0].dtype.type(0)
-    return [sum((w * each for w, each in zip(row, vector, strict=True) if w), nothing) for row in matrix]
+    filters = zip(coherent.carry, coherent.drive, state, xi, strict=True)
+    state = tuple(xp.where(begins[..., None], new, carry * z + drive * new) for carry, drive, z, new in filters)
+    # Number by number, since a matrix product may be rounded coarsely on GPUs.
+    return sum(weight * z for weight, z in zip(coherent.read, state, strict=True)), state
 
 
 def initial_noise_state(coherent: CoherentNoise | None, *shape: int, dtype: Any = None) -> NoiseState:  # noqa: ANN401
@@ -188,41 +143,8 @@ def check_cycle(coherent: CoherentNoise | None, dt: Duration) -> None:
         )
 
 
-def _sampled(dt: Duration, order: int, ratios: list[float]) -> CoherentNoise:
-    """Chains of leaky integrators with these h = dt / tau, side by side and with equal variances."""
-    chains = [_chain(order, h) for h in ratios]
-    weight = 1 / sqrt(len(ratios))
-    read = [weight * float(place == order - 1) for _ in ratios for place in range(order)]
-    start, carry, drive = (_side_by_side(blocks) for blocks in zip(*chains, strict=True))
-    return CoherentNoise(dt, start, carry, drive, tuple(read))
-
-
-def _chain(order: int, h: float) -> tuple[NDArray[np.float64], ...]:
-    """L, F and G of a chain whose last integrator has variance 1, for h = dt / tau.
-
-    F is lower triangular with exp(-h) on the diagonal, so that rounding cannot move its equal poles, as it would in
-    companion form. What white noise adds within a cycle is the integral over u < h of e e^T, e_i = exp(-u) u^i / i!.
-    """
-    places = range(order)
-    carry = [[exp(-h) * h ** (i - j) / factorial(i - j) if i >= j else 0.0 for j in places] for i in places]
-    strength = 2 ** (2 * order - 1) * factorial(order - 1) ** 2 / factorial(2 * order - 2)
-    stationary = np.array(
-        [[strength * factorial(i + j) / 2 ** (i + j + 1) / factorial(i) / factorial(j) for j in places] for i in places]
-    )
-    added = stationary * [[_poisson_tail(i + j, 2 * h) for j in places] for i in places]
-    return np.linalg.cholesky(stationary), np.array(carry), np.linalg.cholesky(added)
-
-
-def _poisson_tail(n: int, x: float) -> float:
-    """The chance of more than n where x are expected: 1 - exp(-x) (1 + x + ... + x^n / n!), with all its digits."""
-    if x > 50:
-        return 1 - sum(exp(k * log(x) - x - lgamma(k + 1)) for k in range(n + 1))
-    return sum(exp(k * log(x) - x - lgamma(k + 1)) for k in range(n + 1, n + 201))
-
-
-def _side_by_side(blocks: tuple[NDArray[np.float64], ...]) -> Matrix:
-    order = len(blocks[0])
-    whole = np.zeros((len(blocks), order, len(blocks), order))
-    for place, block in enumerate(blocks):
-        whole[place, :, place] = block
-    return tuple(map(tuple, whole.reshape(len(blocks) * order, -1).tolist()))
+def _sampled(dt: Duration, ratios: list[float]) -> CoherentNoise:
+    """Leaky integrators with these h = dt / tau, side by side and with equal variances."""
+    carry = tuple(exp(-h) for h in ratios)
+    drive = tuple(sqrt(-expm1(-2 * h)) for h in ratios)
+    return CoherentNoise(dt, carry, drive, (1 / sqrt(len(ratios)),) * len(ratios))

@@ -221,11 +221,9 @@ class AgentOptions(RunOptions, ValueOptions):
     """Carry as well, as in 'cycletime transfer': learning-rate, of ppo clip, of sac replay-capacity, target-smoothing
     and updates-per-second; the random start always lasts as long in seconds."""
     noise: Annotated[str, arg(metavar="NOISE")] = "white"
-    """The exploration's noise: white, ornstein-uhlenbeck, autoregressive or pink."""
+    """The exploration's noise: white, ornstein-uhlenbeck or pink."""
     correlation: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(for pink 10s by default)")] = None
-    """The correlation time of Ornstein-Uhlenbeck and autoregressive noise; for pink its longest time."""
-    order: Annotated[Count, arg(help_behavior_hint="(default: 2)")] = None
-    """The order of autoregressive noise."""
+    """The correlation time of Ornstein-Uhlenbeck noise; for pink its longest time."""
     learner: Literal["inline", "background"] = "inline"
     """Who learns while a robot moves: the loop, within the cycle, or a thread beside it; PPO waits for the pauses."""
     out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs")
@@ -247,6 +245,6 @@ class AgentOptions(RunOptions, ValueOptions):
             "rule": select_rule(self.rule, self.own_rules),
             "also": self.also,
             "others": self.settings,
-            "exploration": make_exploration(self.noise, self.correlation, self.order),
+            "exploration": make_exploration(self.noise, self.correlation),
             "learner": self.learner,
         }

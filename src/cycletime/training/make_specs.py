@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from cycletime import rules
 from cycletime.agents import ActorCriticAgent, Agent, agent_for
-from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
+from cycletime.agents.exploration import Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.agents.from_rules import whole_rows
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, unknown_name_error
@@ -243,14 +243,10 @@ def make_specs(
     return [replace(chosen, seed=seed) for seed in several]
 
 
-def make_exploration(
-    noise: str, correlation: DurationLike | None = None, order: int | None = None
-) -> Exploration | None:
-    """The noise of a name, with its correlation time, and of autoregressive noise its order."""
+def make_exploration(noise: str, correlation: DurationLike | None = None) -> Exploration | None:
+    """The noise of a name, with its correlation time."""
     if noise not in NOISES:
         raise InputError(f"{noise!r} is not a noise: give {', '.join(NOISES)}.")
-    if noise != "autoregressive" and order is not None:
-        raise InputError(f"order is {order}: only autoregressive noise has one.")
     if noise == "white":
         if correlation is not None:
             raise InputError(f"correlation is {correlation}: white noise has none, so give a noise as well.")
@@ -259,6 +255,4 @@ def make_exploration(
         return Pink() if correlation is None else Pink(slowest=correlation)
     if correlation is None:
         raise InputError(f"correlation is missing: {noise} noise needs its time, such as 100ms.")
-    if noise == "ornstein-uhlenbeck":
-        return OrnsteinUhlenbeck(correlation)
-    return AutoRegressive(2 if order is None else order, correlation)
+    return OrnsteinUhlenbeck(correlation)

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent
 from cycletime.agents.checks import check_choice, check_counts, check_env_steps, check_rows
-from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
+from cycletime.agents.exploration import Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.duration import Duration, DurationField, cycle_steps
 from cycletime.errors import InputError
 from cycletime.training.external import ExternalAgent
@@ -30,7 +30,7 @@ ENGINE_VERSIONS: Mapping[str, int] = MappingProxyType({"stepped": 2})
 version 2 on the stepped loop acts in NumPy, which rounds in other places than JAX."""
 AGENTS = MappingProxyType({"actor-critic": ActorCriticAgent, "ppo": PPOAgent, "sac": SACAgent})
 EXPLORATIONS: Mapping[str, type[Exploration]] = MappingProxyType(
-    {"ornstein-uhlenbeck": OrnsteinUhlenbeck, "autoregressive": AutoRegressive, "pink": Pink}
+    {"ornstein-uhlenbeck": OrnsteinUhlenbeck, "pink": Pink}
 )
 """Noise that is coherent in time, by name."""
 
@@ -243,11 +243,7 @@ def _plain(value: Any, is_rate: bool) -> Any:  # noqa: ANN401 - any field
 
 def _exploration_as_json(exploration: Exploration) -> dict[str, Any]:
     name = next(name for name, kind in EXPLORATIONS.items() if isinstance(exploration, kind))
-    data = {each.name: getattr(exploration, each.name) for each in fields(exploration)}
-    return {
-        "noise": name,
-        **{key: str(each) if isinstance(each, Duration) else int(each) for key, each in data.items()},
-    }
+    return {"noise": name, **{each.name: str(getattr(exploration, each.name)) for each in fields(exploration)}}
 
 
 def _exploration_from_json(data: Mapping[str, Any]) -> Exploration:

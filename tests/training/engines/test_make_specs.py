@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
-from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
+from cycletime.agents.exploration import Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.training.make_specs import MOST_SEEDS, make_exploration, make_specs
@@ -149,8 +149,6 @@ def test_what_makes_no_sense_is_refused_with_the_value(what: dict[str, Any], sen
     [
         (("white",), None),
         (("ornstein-uhlenbeck", "100ms"), OrnsteinUhlenbeck("100ms")),
-        (("autoregressive", "100ms"), AutoRegressive(2, "100ms")),
-        (("autoregressive", "100ms", 3), AutoRegressive(3, "100ms")),
         (("pink",), Pink()),
         (("pink", "5s"), Pink(slowest="5s")),
     ],
@@ -166,10 +164,7 @@ def test_noise_has_a_name_and_its_time(noise: tuple[Any, ...], expected: Explora
     [
         (("brown",), "'brown' is not a noise: give white"),
         (("white", "100ms"), "correlation is 100ms: white noise has none"),
-        (("white", None, 2), "order is 2: only autoregressive"),
-        (("pink", None, 2), "order is 2"),
         (("ornstein-uhlenbeck",), "correlation is missing"),
-        (("autoregressive", None, 2), "correlation is missing"),
     ],
 )
 def test_noise_that_does_not_exist_is_refused(noise: tuple[Any, ...], sentence: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
-from cycletime.agents.exploration import AutoRegressive, OrnsteinUhlenbeck, Pink
+from cycletime.agents.exploration import OrnsteinUhlenbeck, Pink
 from cycletime.errors import InputError
 from cycletime.training import compiled_loop, stepped_loop
 from cycletime.training.run_folder import RunFolder
@@ -28,7 +28,7 @@ COMPILED: dict[str, dict[str, Any]] = {
 STEPPED: dict[str, dict[str, Any]] = {
     "stepped ppo, coherent": {"agent": replace(SMALL_PPO, learn_when="episode_end"), "exploration": Pink()},
     "stepped sac": {"agent": SMALL_SAC},
-    "stepped actor-critic, coherent": {"exploration": AutoRegressive(2, "100ms")},
+    "stepped actor-critic, coherent": {"exploration": OrnsteinUhlenbeck("100ms")},
     "stepped ppo, 2 environments": {"agent": SMALL_PPO, "env_steps": 800, "num_envs": 2},
 }
 

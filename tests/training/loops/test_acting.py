@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cycletime.agents import ActorCriticAgent, Agent, AutoRegressive, PPOAgent, SACAgent
+from cycletime.agents import ActorCriticAgent, Agent, Pink, PPOAgent, SACAgent
 from cycletime.agents.agent import choose_action
 from cycletime.agents.exploration import explore, initial_noise_state
 from cycletime.training.algorithm_1 import initial_agent_state
@@ -49,7 +49,7 @@ def test_the_policy_from_before_the_last_update_acts_where_the_agent_says_so() -
 
 
 def test_coherent_noise_goes_on_from_step_to_step_as_in_a_compiled_program() -> None:
-    coherent = AutoRegressive(2, "50ms").at("10ms")
+    coherent = Pink("50ms", "20ms").at("10ms")
     agent = replace(PPO, exploration=coherent)
     psi = initial_agent_state(agent, KEY, 5, 2)
     actor, state = Actor(agent, PackedAgentState.of(psi), 3, 2), initial_noise_state(coherent, 3, 2)

@@ -15,7 +15,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
-from cycletime.agents import Agent, AutoRegressive, CoherentNoise, Pink, PPOAgent, Transition
+from cycletime.agents import Agent, CoherentNoise, OrnsteinUhlenbeck, Pink, PPOAgent, Transition
 from cycletime.agents.agent import pytree_of_rates
 from cycletime.agents.ppo import PPOState
 from cycletime.duration import Duration
@@ -69,12 +69,12 @@ def noise(**overrides: Any) -> Noise:  # noqa: ANN401 - any of its fields
 
 def written_out(process: CoherentNoise, normals: Array, begins: NDArray[np.bool_]) -> Array:
     """The noise of one copy, [steps, |A|], from [steps, n |A|] normals, in float64."""
-    start, carry, drive, read = (np.array(each) for each in (process.start, process.carry, process.drive, process.read))
+    carry, drive, read = (np.array(each)[:, None] for each in (process.carry, process.drive, process.read))
     out, z = [], np.zeros((process.size, normals.shape[1] // process.size))
     for row, first in zip(normals, begins, strict=True):
         xi = row.reshape(process.size, -1)
-        z = start @ xi if first else carry @ z + drive @ xi
-        out.append(read @ z)
+        z = xi if first else carry * z + drive * xi
+        out.append((read * z).sum(axis=0))
     return np.array(out)
 
 
@@ -101,7 +101,7 @@ def compiled_batch(task: ClosedFormTask, agent: Agent, dt: str, env_steps: int, 
 
 
 @pytest.mark.parametrize(
-    ("kind", "width"), [(AutoRegressive(3, "50ms"), 1), (Pink("1s", "30ms"), 3)], ids=["AR(3) alone", "pink of three"]
+    ("kind", "width"), [(OrnsteinUhlenbeck("50ms"), 1), (Pink("1s", "30ms"), 3)], ids=["OU alone", "pink of three"]
 )
 def test_the_compiled_loop_begins_the_noise_with_the_episode(kind: Any, width: int) -> None:  # noqa: ANN401
     """Five learning periods of 20 agent steps, which cut episodes; all stay in the batch."""
@@ -116,7 +116,7 @@ def test_the_compiled_loop_begins_the_noise_with_the_episode(kind: Any, width: i
 
 def test_noise_of_a_run_that_learns_at_episode_ends() -> None:
     """The second of two learning periods, each of which takes the first 30 agent steps and drops some; as a lane."""
-    process = AutoRegressive(2, "50ms").at("10ms")
+    process = Pink("50ms", "20ms").at("10ms")
     agent = noise(batch=30, learn_when="episode_end", exploration=process)
     batch = compiled_batch(Wander(), agent, "10ms", 43, width=3)
     np.testing.assert_allclose(
@@ -132,7 +132,7 @@ def stepped_batch(env: Any, agent: Agent, env_steps: int) -> Transition:  # noqa
 
 @pytest.mark.parametrize("lengths", [(3, 4, 5), (4, 4, 4)])
 def test_each_copy_of_a_vector_environment_has_its_own_noise(lengths: tuple[int, ...]) -> None:
-    process = AutoRegressive(2, "50ms").at("10ms")
+    process = Pink("50ms", "20ms").at("10ms")
     env = SyncVectorEnv([partial(Counter, length) for length in lengths], autoreset_mode=AutoresetMode.DISABLED)
     batch = stepped_batch(env, noise(batch=60, exploration=process), 40)
     normals = normals_of(0, 60, 2).reshape(20, 3, 2)
@@ -155,7 +155,7 @@ def test_both_loops_give_the_same_noise() -> None:
 
 @pytest.mark.usefixtures("short_chunks")
 def test_the_noise_of_a_compiled_run_goes_on_bit_for_bit(clock: TickingClock) -> None:
-    agent = noise(batch=28, exploration=AutoRegressive(2, "30ms").at("10ms"))
+    agent = noise(batch=28, exploration=OrnsteinUhlenbeck("30ms").at("10ms"))
     loop = CompiledLoop(task=Steady(), agent=agent, dt="10ms", env_steps=200)
     position = next(loop.run([SEED])).position
     assert int(position.state.walk.episode_steps) == 28 % 8 > 0  # inside an episode
@@ -168,7 +168,7 @@ def test_the_noise_of_a_compiled_run_goes_on_bit_for_bit(clock: TickingClock) ->
 @pytest.mark.usefixtures("short_chunks")
 def test_the_noise_of_a_stepped_run_goes_on_bit_for_bit(clock: TickingClock) -> None:
     def loop() -> SteppedLoop:
-        agent = noise(batch=24, exploration=AutoRegressive(2, "150ms").at("50ms"))
+        agent = noise(batch=24, exploration=OrnsteinUhlenbeck("150ms").at("50ms"))
         return SteppedLoop(env=gymnasium.make("Pendulum-v1"), agent=agent, env_steps=500)
 
     first = next(loop().run(SEED))
@@ -190,7 +190,7 @@ def same(one: object, other: object) -> None:
 # Wrong inputs.
 
 
-NOISY = PPOAgent(batch=24, minibatch=24, exploration=AutoRegressive(2, "100ms").at("50ms"))
+NOISY = PPOAgent(batch=24, minibatch=24, exploration=OrnsteinUhlenbeck("100ms").at("50ms"))
 
 
 @pytest.mark.parametrize(

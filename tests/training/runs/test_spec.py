@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent
-from cycletime.agents.exploration import AutoRegressive, Exploration, OrnsteinUhlenbeck, Pink
+from cycletime.agents.exploration import Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.tasks import CLOSED_FORMS
@@ -52,9 +52,9 @@ GOLDEN = {
             agent=SACAgent(minibatch=64, target_entropy=-1),
             dt="8ms",
             seed=7,
-            exploration=AutoRegressive(3, "100ms"),
+            exploration=Pink(),
         ),
-        "4960bf3ca5e492020fa68537bfbaec3797822817f5857e301539dfe79758dba1",
+        "f5f1fb2d83583ef1905b5295b383722e012564901e1c912bd2fab47ec456d0a4",
     ),
     "Hopper-v5-actor-critic-40ms-seed1": (
         a_spec(
@@ -165,8 +165,6 @@ def test_every_field_of_a_run_but_its_origin_changes_the_identity() -> None:
         a_spec(engine=EngineSpec(width=2)),
         a_spec(exploration=OrnsteinUhlenbeck("100ms")),
         a_spec(exploration=OrnsteinUhlenbeck("101ms")),
-        a_spec(exploration=AutoRegressive(1, "100ms")),
-        a_spec(exploration=AutoRegressive(2, "100ms")),
         a_spec(exploration=Pink()),
         a_spec(exploration=Pink(slowest="11s")),
         a_spec(exploration=Pink(fastest="11ms")),
@@ -289,7 +287,6 @@ agents: st.SearchStrategy[Agent] = st.one_of(
 explorations: st.SearchStrategy[Exploration | None] = st.one_of(
     st.none(),
     st.builds(OrnsteinUhlenbeck, spans),
-    st.builds(AutoRegressive, st.integers(1, 5), spans),
     st.builds(Pink, st.integers(11, 10**6).map(lambda n: f"{n}ms"), st.just("10ms")),
 )
 names = st.one_of(
@@ -339,12 +336,6 @@ def test_a_name_is_one_plain_folder_on_any_system(spec: RunSpec) -> None:
 def test_all_agents_and_explorations_that_there_are_can_be_kept() -> None:
     assert {kind.__name__ for kind in AGENTS.values()} == {"PPOAgent", "SACAgent", "ActorCriticAgent"}
     assert set(EXPLORATIONS.values()) == set(get_args(Exploration))
-
-
-def test_an_exploration_of_numpy_numbers_can_be_kept() -> None:
-    order: Any = np.int64(2)
-    spec = a_spec(exploration=AutoRegressive(order, "100ms"))
-    assert json.dumps(spec.as_json()) == json.dumps(a_spec(exploration=AutoRegressive(2, "100ms")).as_json())
 
 
 def test_a_dt_without_a_decimal_form_makes_no_second_folder() -> None:
