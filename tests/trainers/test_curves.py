@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from math import isnan
 from pathlib import Path
 
 import pytest
 
-from cycletime.errors import RunError
+from cycletime.errors import InputError, RunError
+from cycletime.trainers import curves
 from cycletime.trainers.curves import CurvePoint, CurveReader
 
 
@@ -56,7 +58,6 @@ def test_wrong_lines_are_refused_in_a_sentence(tmp_path: Path, text: str, says: 
 
 
 def write_events(folder: Path, *scalars: tuple[int, str, float]) -> None:
-    pytest.importorskip("tensorboard")
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
@@ -97,3 +98,22 @@ def test_event_files_as_tensorboard_writes_them(tmp_path: Path) -> None:
     file.write_bytes(torn)
     reader = reader_of(tmp_path, "tensorboard", **{"return": "charts/x"})
     assert reader.new_points() == []  # the last record is not whole
+
+
+def test_without_tensorboard_its_files_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_events(tmp_path, (300, "charts/episodic_return", -1.5))
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    with pytest.raises(InputError, match=r"^TensorBoard is not installed: pip install 'cycletime\[tensorboard\]'\.$"):
+        reader_of(tmp_path, "tensorboard").new_points()
+
+
+def test_a_damaged_record_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_events(tmp_path, (300, "charts/episodic_return", -1.5))
+    (file,) = tmp_path.rglob("events*")
+    whole = file.read_bytes()
+    file.write_bytes(whole[:12] + b"\xff" * 12 + whole[24:])
+    with pytest.raises(RunError, match=r"^events\..* is damaged: "):
+        reader_of(tmp_path, "tensorboard").new_points()
+    monkeypatch.setattr(curves, "MOST_BYTES", 16)
+    with pytest.raises(RunError, match="has a line or record of more than 16 bytes: it is damaged"):
+        reader_of(tmp_path, "tensorboard").new_points()

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import csv
 import json
-import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import isinf
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cycletime.errors import RunError, quote
+from cycletime.errors import InputError, RunError, quote
+from cycletime.training.trackers import read_events
 
 RETURN_TAGS = {
     "charts/episodic_return": "cycles",
@@ -24,8 +24,7 @@ RETURN_TAGS = {
 }
 """What CleanRL, Stable-Baselines3, rsl_rl and skrl call the return in TensorBoard, and what its step counts there."""
 MOST_BYTES = 64 * 2**20
-"""Read at a time."""
-LONGEST_RECORD = 256 * 2**20
+"""Read at a time, and more than any line or record has."""
 _FIELDS = ("seconds", "agent_steps", "return")
 
 
@@ -70,7 +69,9 @@ class CurveReader:
     def new_points(self) -> list[CurvePoint]:
         """Those that came since the last call."""
         if not self._is_text:
-            return [point for path in self._event_files() for point in self._events(path)]
+            return [
+                point for path in sorted(self.folder.rglob("events.out.tfevents.*")) for point in self._events(path)
+            ]
         path = self.folder / self.curve
         text = self._new_bytes(path, lambda data: data.rfind(b"\n") + 1).decode("utf-8", "replace")
         return [point for line in text.splitlines() for point in self._line(line)]
@@ -85,6 +86,8 @@ class CurveReader:
         except FileNotFoundError:
             return b""
         end = whole(data)
+        if not end and len(data) == MOST_BYTES:
+            raise RunError(f"{path.name} has a line or record of more than {MOST_BYTES:,} bytes: it is damaged.")
         self.read_bytes[path] = at + end
         return data[:end]
 
@@ -148,80 +151,33 @@ class CurveReader:
         value = numbers["return"]
         return CurvePoint(seconds, round(steps), float("nan") if isinf(value) else value)
 
-    def _event_files(self) -> list[Path]:
-        return sorted(self.folder.rglob("events.out.tfevents.*"))
-
     def _events(self, path: Path) -> Iterator[CurvePoint]:
         wanted = [self.columns["return"]] if "return" in self.columns else RETURN_TAGS
-        data = self._new_bytes(path, _whole_records)
-        at = 0
-        while at < len(data):
-            (length,) = struct.unpack_from("<Q", data, at)
-            step, scalars = _event(data[at + 12 : at + 12 + length])
+        for event in self._new_events(path):
+            scalars = {value.tag: value.simple_value for value in event.summary.value if value.HasField("simple_value")}
             self.tags |= scalars.keys()
-            at += length + 16
             for tag in wanted:
                 if tag in scalars:
-                    counted = {"updates": (step + 1) * self.update_steps, "cycles": step}  # updates from 0 on
-                    agent_steps = counted.get(RETURN_TAGS.get(tag, "cycles"), step * self.num_envs)
+                    counted = {
+                        "updates": (event.step + 1) * self.update_steps,
+                        "cycles": event.step,
+                    }  # updates from 0 on
+                    agent_steps = counted.get(RETURN_TAGS.get(tag, "cycles"), event.step * self.num_envs)
                     numbers = {"agent_steps": agent_steps, "return": scalars[tag]}
                     yield self._whole_point(numbers, f"A record of {path.name}")
 
+    def _new_events(self, path: Path) -> list[Any]:
+        events: list[Any] = []
 
-def _whole_records(data: bytes) -> int:
-    """Where the last whole record of an event file ends: each is a length, its checksum, so many bytes, their own."""
-    at = 0
-    while at + 12 <= len(data):
-        (length,) = struct.unpack_from("<Q", data, at)
-        if length > LONGEST_RECORD:
-            raise RunError(f"An event file has a record of {length:,} bytes: it is damaged.")
-        if at + 16 + length > len(data):
-            break
-        at += 16 + length
-    return at
+        def whole(data: bytes) -> int:
+            records = list(read_events(data))
+            events.extend(event for _, event in records)
+            return sum(len(record) for record, _ in records)
 
-
-def _event(message: bytes) -> tuple[int, dict[str, float]]:
-    """The step of one of TensorBoard's events, and its scalars by tag, as its protocol buffers have them."""
-    step, scalars = 0, {}
-    for number, value in _protobuf_fields(message):
-        if number == 2 and isinstance(value, int):
-            step = value
-        if number == 5 and isinstance(value, bytes):
-            for inner, summary in _protobuf_fields(value):
-                if inner == 1 and isinstance(summary, bytes):
-                    parts = dict(_protobuf_fields(summary))
-                    tag, scalar = parts.get(1), parts.get(2)
-                    if isinstance(tag, bytes) and isinstance(scalar, bytes) and len(scalar) == 4:
-                        scalars[tag.decode("utf-8", "replace")] = struct.unpack("<f", scalar)[0]
-    return step, scalars
-
-
-def _protobuf_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """By field number: whole numbers, and the bytes of everything else."""
-    at = 0
-    try:
-        while at < len(data):
-            key, at = _varint(data, at)
-            kind = key & 7
-            if kind == 0:
-                value, at = _varint(data, at)
-                yield key >> 3, value
-                continue
-            size = {1: 8, 5: 4}.get(kind)
-            if size is None:
-                size, at = _varint(data, at)
-            yield key >> 3, data[at : at + size]
-            at += size
-    except IndexError:
-        return
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        value |= (byte & 127) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 128:
-            return value, at
+        try:
+            self._new_bytes(path, whole)
+        except InputError:
+            raise
+        except Exception as error:  # protocol buffers have errors of their own
+            raise RunError(f"{path.name} is damaged: {error}.") from error
+        return events

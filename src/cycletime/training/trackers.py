@@ -196,24 +196,27 @@ class TensorBoard(Tracker):
         """
         data = file.read_bytes()
         kept = b"".join(
-            record for record, event in self._records(data) if event.HasField("file_version") or event.step <= last_step
+            record for record, event in read_events(data) if event.HasField("file_version") or event.step <= last_step
         )
         if kept != data:
             changed = file.with_name("rewritten")  # a name that TensorBoard does not read
             changed.write_bytes(kept)
             changed.replace(file)
 
-    def _records(self, data: bytes) -> Iterator[tuple[bytes, Any]]:
-        """A file's records and their events: length, checksum, event, checksum; a torn end is left out."""
-        start = 0
-        while len(data) >= start + _HEADER.size:
-            (length,) = _HEADER.unpack_from(data, start)
-            stop = start + _HEADER.size + length + _CHECKSUM_BYTES
-            if stop > len(data):
-                return
-            event = data[start + _HEADER.size : stop - _CHECKSUM_BYTES]
-            yield data[start:stop], self._event.Event.FromString(event)
-            start = stop
+
+def read_events(data: bytes) -> Iterator[tuple[bytes, Any]]:
+    """The records of a file of TensorBoard's and their events: length, checksum, event, checksum.
+
+    A torn end is left out.
+    """
+    parse, start = _load_tensorboard("compat.proto.event_pb2").Event.FromString, 0
+    while len(data) >= start + _HEADER.size:
+        (length,) = _HEADER.unpack_from(data, start)
+        stop = start + _HEADER.size + length + _CHECKSUM_BYTES
+        if stop > len(data):
+            return
+        yield data[start:stop], parse(data[start + _HEADER.size : stop - _CHECKSUM_BYTES])
+        start = stop
 
 
 def _name_after(earlier: list[Path]) -> str:
