@@ -11,7 +11,7 @@ import pytest
 from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
 from cycletime.agents.exploration import OrnsteinUhlenbeck
 from cycletime.cuda.engine import refusal
-from cycletime.cuda.layout import checked_array, position_of, sizes_of
+from cycletime.cuda.layout import position_of, sizes_of
 from cycletime.cuda.ppo import (
     STATE_WORDS,
     agent_state_of,
@@ -21,6 +21,7 @@ from cycletime.cuda.ppo import (
     networks_of,
 )
 from cycletime.errors import InputError, RunError
+from cycletime.training.checkpoints import tree_from_arrays
 from cycletime.training.compiled_engine import make_loop
 from cycletime.training.engine import engine_for
 from cycletime.training.spec import EngineSpec, RunSpec
@@ -140,12 +141,10 @@ def test_gradient_steps_are_counted(device: Emulated) -> None:
 def test_a_state_goes_through_its_words() -> None:
     state = initial_state_of(make_psi(1))
     position_of(state)["agent_steps"] = 0x7FC00001  # as a floating-point number, not a number
-    again = checked_array(state.view(np.int32), "state", np.int32, (STATE_WORDS,))
-    assert again.tobytes() == state.tobytes()
-    with pytest.raises(RunError, match=r"^The checkpoint has float32 of the shape \(\d+,\) as the state"):
-        checked_array(state, "state", np.int32, (STATE_WORDS,))
-    with pytest.raises(RunError, match=r"^The checkpoint has nothing as the state"):
-        checked_array(None, "state", np.int32, (STATE_WORDS,))
+    example = {"state": np.zeros(STATE_WORDS, np.int32)}
+    assert tree_from_arrays(example, {"state": state.view(np.int32)})["state"].tobytes() == state.tobytes()
+    with pytest.raises(RunError, match=r"^The checkpoint holds float32\[\d+\] as 'state'"):
+        tree_from_arrays(example, {"state": state})
 
 
 def test_names_and_identities_tell_engines_apart() -> None:

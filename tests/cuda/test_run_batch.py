@@ -124,7 +124,7 @@ def test_arrays_that_are_no_state_are_refused_and_the_others_go_on(make_group: C
     told = list(make_group(SPECS[:2]).chunks({0: {"state": np.zeros(3, np.int32)}, 1: None}))
     error = told[0][0]
     assert isinstance(error, RunError)
-    assert "int32 of the shape (3,)" in str(error)
+    assert "int32[3]" in str(error)
     assert set(told[-1]) == {1}
 
 

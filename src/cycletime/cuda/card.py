@@ -36,14 +36,11 @@ def import_cupy() -> Any:  # noqa: ANN401 - a module without types
     if not count:
         raise NoGpuError("The engine cuda needs an NVIDIA GPU, and CUDA finds none here.")
     card = cupy.cuda.runtime.getDeviceProperties(0)
-    check_capability(card["name"].decode(), (int(card["major"]), int(card["minor"])))
-    return cupy
-
-
-def check_capability(name: str, capability: tuple[int, int]) -> None:
-    if capability < OLDEST:
+    if (capability := (int(card["major"]), int(card["minor"]))) < OLDEST:
         has, needed = (f"{major}.{minor}" for major, minor in (capability, OLDEST))
+        name = card["name"].decode()
         raise NoGpuError(f"{name} has compute capability {has}: the engine cuda needs at least {needed}.")
+    return cupy
 
 
 def choose_form(kernel: str) -> Form:
@@ -100,7 +97,17 @@ class Card:
 
     @property
     def about(self) -> Mapping[str, str]:
-        return _card_properties(self._cupy, self._properties, self._form)
+        cupy, card, form = self._cupy, self._properties, self._form
+        return {
+            "compute capability": f"{card['major']}.{card['minor']}",
+            "multiprocessors": str(card["multiProcessorCount"]),
+            "shared memory": f"{card['sharedMemPerBlockOptin']} bytes for a block, {form.shared_bytes} taken "
+            f"({form.about})",
+            "driver": f"for CUDA {_cuda_version(cupy.cuda.runtime.driverGetVersion())}",
+            "CUDA": _cuda_version(cupy.cuda.runtime.runtimeGetVersion()),
+            "NVRTC": ".".join(map(str, cupy.cuda.nvrtc.getVersion())),
+            "CuPy": str(cupy.__version__),
+        }
 
     @property
     def free_bytes(self) -> int:
@@ -144,19 +151,6 @@ class Card:
                 yield
         except _errors_of(self._cupy) as error:
             raise RunError(f"{self.name} failed: {first_line(error)}.") from error
-
-
-def _card_properties(cupy: Any, card: Mapping[str, Any], form: Form) -> dict[str, str]:  # noqa: ANN401
-    runtime, there = cupy.cuda.runtime, card["sharedMemPerBlockOptin"]
-    return {
-        "compute capability": f"{card['major']}.{card['minor']}",
-        "multiprocessors": str(card["multiProcessorCount"]),
-        "shared memory": f"{there} bytes for a block, {form.shared_bytes} taken ({form.about})",
-        "driver": f"for CUDA {_cuda_version(runtime.driverGetVersion())}",
-        "CUDA": _cuda_version(runtime.runtimeGetVersion()),
-        "NVRTC": ".".join(map(str, cupy.cuda.nvrtc.getVersion())),
-        "CuPy": str(cupy.__version__),
-    }
 
 
 def _cuda_version(number: int) -> str:

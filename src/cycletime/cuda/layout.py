@@ -21,7 +21,6 @@ from cycletime.agents import PPOAgent, SACAgent
 from cycletime.agents.agent import AgentState
 from cycletime.agents.networks import Layer, Network
 from cycletime.duration import cycle_steps
-from cycletime.errors import RunError
 from cycletime.training.algorithm_1 import TimedTask, initial_agent_state
 from cycletime.training.random_numbers import seed_key
 from cycletime.training.spec import RunSpec
@@ -140,14 +139,6 @@ def expected_updates(spec: RunSpec) -> int:
 
 def report_interval(spec: RunSpec) -> int:
     return ceil(expected_updates(spec) / REPORTS)
-
-
-def checked_array(array: NDArray[Any] | None, what: str, dtype: type[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """An array of a checkpoint, if it has this type and shape; else a RunError."""
-    if array is None or array.dtype != dtype or array.shape != shape:
-        kind = "nothing" if array is None else f"{array.dtype} of the shape {array.shape}"
-        raise RunError(f"The checkpoint has {kind} as the {what}: it must be {np.dtype(dtype)}, {shape}.")
-    return array
 
 
 def describe(dtype: np.dtype[Any], spec: RunSpec, agent: PPOAgent | SACAgent, **own: float) -> NDArray[Any]:

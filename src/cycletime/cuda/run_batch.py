@@ -21,10 +21,11 @@ from cycletime.agents.agent import AgentState
 from cycletime.cuda import layout
 from cycletime.cuda.device import Device, DeviceRun, RunResult, Slice, find_device
 from cycletime.cuda.kernels import kernel_digest
-from cycletime.cuda.layout import Kernel, State, Status, checked_array, position_of
+from cycletime.cuda.layout import Kernel, State, Status, position_of
 from cycletime.cuda.ppo import PPO_KERNEL
 from cycletime.cuda.sac import SAC_KERNEL
 from cycletime.errors import NoGpuError, RunError
+from cycletime.training.checkpoints import tree_from_arrays
 from cycletime.training.engine import Arrays, Chunk, RunBatch, closed_form_info
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.spec import RunSpec
@@ -104,9 +105,7 @@ class CudaRunBatch(RunBatch):
         for run, arrays in starts.items():
             if arrays is not None:
                 try:
-                    words = checked_array(
-                        arrays.get(_STATE), "state of the kernel", np.int32, (self.kernel.state_words,)
-                    )
+                    words = tree_from_arrays({_STATE: np.zeros(self.kernel.state_words, np.int32)}, arrays)[_STATE]
                     state = np.array(words).view(np.float32)
                     resumed[run] = _Resumed(state, self._checked_replay(run, state, arrays))
                 except RunError as error:
@@ -117,7 +116,7 @@ class CudaRunBatch(RunBatch):
         if not self.kernel.keeps_runs_on_device:
             return None
         stored = min(int(position_of(state)["agent_steps"]), int(self.records[run]["capacity"]))
-        return checked_array(arrays.get(_REPLAY), "replay", np.float32, (stored, self.kernel.replay_words))
+        return tree_from_arrays({_REPLAY: np.zeros((stored, self.kernel.replay_words), np.float32)}, arrays)[_REPLAY]
 
     def _queue(self, runs: set[int], resumed: dict[int, _Resumed]) -> _Queue:
         left_s = {run: self.expected_s[run] for run in runs}

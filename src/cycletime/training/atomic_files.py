@@ -191,10 +191,6 @@ _NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 """What file systems without locks say, such as Lustre as it is often mounted."""
 
 
-class LockHeldError(RunError):
-    """Another process holds the lock."""
-
-
 @dataclass(frozen=True)
 class Lock:
     path: Path
@@ -233,7 +229,7 @@ def _lock(path: Path, handle: int) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         holder = os.read(handle, 200).decode(errors="replace").strip() or "another process"
-        raise LockHeldError(
+        raise RunError(
             f"The run {path.parent} is being trained by {holder}: wait for it, or end it and resume."
         ) from None
     except OSError as error:

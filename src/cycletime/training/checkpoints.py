@@ -194,7 +194,11 @@ def _put_aside(path: Path) -> Path:
 
 def _read(folder: Path, identity: str, without: str | None = None) -> Checkpoint:
     with _damage(folder / _MANIFEST):
-        data = _unsealed(parse_json(read_bounded(folder / _MANIFEST, _MOST_MANIFEST)))
+        data = parse_json(read_bounded(folder / _MANIFEST, _MOST_MANIFEST))
+        try:
+            data = check_seal(data)
+        except ValueError:
+            raise DamagedError(f"is damaged: its {_MANIFEST} was changed") from None
         version, digest = data.pop("format"), data.pop("arrays_sha256")
         if version != FORMAT:
             raise DamagedError(f"has the format {version}, and this version of cycletime reads {FORMAT}")
@@ -208,13 +212,6 @@ def _read(folder: Path, identity: str, without: str | None = None) -> Checkpoint
         with open_npz(raw, raw.tell()) as file:
             wanted = [name for name in file if without is None or not name.startswith(without)]
             return Checkpoint(manifest, {name: file[name] for name in wanted})
-
-
-def _unsealed(data: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        return check_seal(data)
-    except ValueError:
-        raise DamagedError(f"is damaged: its {_MANIFEST} was changed") from None
 
 
 @contextmanager

@@ -183,7 +183,7 @@ class RunSpec:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RunSpec:
         """The spec that spec.json holds; a KeyError, TypeError or ValueError where it holds none."""
-        exploration = data["exploration"]
+        exploration = data["exploration"] and dict(data["exploration"])
         return cls(
             world=world_from_json(data["world"]),
             agent=_agent_from_json(data["algorithm"], data["agent"]),
@@ -192,7 +192,7 @@ class RunSpec:
             seed=data["seed"],
             num_envs=data.get("num_envs", 1),
             engine=EngineSpec.from_json(data["engine"]),
-            exploration=None if exploration is None else _exploration_from_json(exploration),
+            exploration=None if exploration is None else EXPLORATIONS[exploration.pop("noise")](**exploration),
             origin=data["origin"],
         )
 
@@ -244,8 +244,3 @@ def _plain(value: Any, is_rate: bool) -> Any:  # noqa: ANN401 - any field
 def _exploration_as_json(exploration: Exploration) -> dict[str, Any]:
     name = next(name for name, kind in EXPLORATIONS.items() if isinstance(exploration, kind))
     return {"noise": name, **{each.name: str(getattr(exploration, each.name)) for each in fields(exploration)}}
-
-
-def _exploration_from_json(data: Mapping[str, Any]) -> Exploration:
-    values = dict(data)
-    return EXPLORATIONS[values.pop("noise")](**values)
