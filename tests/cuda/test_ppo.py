@@ -10,7 +10,7 @@ import pytest
 
 from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
 from cycletime.agents.exploration import OrnsteinUhlenbeck
-from cycletime.cuda.engine import refusal
+from cycletime.cuda.engine import CudaEngine
 from cycletime.cuda.layout import position_of, sizes_of
 from cycletime.cuda.ppo import (
     STATE_WORDS,
@@ -87,7 +87,7 @@ def test_about_three_hundred_learnings_are_reported(env_steps: int, every: int) 
 )
 def test_what_the_kernel_cannot_take_is_refused_in_a_sentence(changes: dict[str, Any], sentence: str) -> None:
     spec = replace(make_spec(), **changes)  # which is a run, though not for this engine
-    assert re.match(sentence, refusal(spec) or "")
+    assert re.match(sentence, CudaEngine().refusal(spec) or "")
     with pytest.raises(InputError, match=f"^{sentence}"):
         engine_for(spec)
 
@@ -97,7 +97,7 @@ def test_what_the_kernel_cannot_take_is_refused_in_a_sentence(changes: dict[str,
     [{}, {"agent": PPOAgent(minibatch=512)}, {"env_steps": 2_147_480_767}, {"agent": PPOAgent(learning_period=2000)}],
 )
 def test_what_it_just_can_take_is_taken(changes: dict[str, Any]) -> None:
-    assert refusal(replace(make_spec(), **changes)) is None
+    assert CudaEngine().refusal(replace(make_spec(), **changes)) is None
 
 
 @pytest.mark.parametrize("task", ["reacher", "mountain-car"])

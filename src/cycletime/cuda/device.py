@@ -48,7 +48,6 @@ class RunResult:
     run: DeviceRun
     position: Any
     records: NDArray[Any]
-    """The episodes that ended, of layout.RECORD."""
     reports: NDArray[Any]
 
 
@@ -167,5 +166,4 @@ class Device:
 
 @cache
 def find_device(kernel: Kernel) -> Device:
-    """The GPU that is here."""
     return Device(kernel, Card(kernel.source))

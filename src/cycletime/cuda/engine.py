@@ -23,26 +23,6 @@ from cycletime.training.worlds import ClosedFormWorld
 
 MOST_STEPS = 2**31
 """Steps are counted in 32 bits."""
-
-
-def refusal(spec: RunSpec) -> str | None:
-    """In a sentence, why the kernel cannot take a run; None where it can."""
-    agent, world = spec.agent, spec.world
-    if not isinstance(world, ClosedFormWorld) or world.name not in TASKS:
-        return f"The engine cuda cannot run {world.name!r}: it has {', '.join(TASKS)}."
-    if not isinstance(agent, PPOAgent | SACAgent):
-        return f"The engine cuda cannot train {spec.algorithm}: it has ppo and sac."
-    if spec.num_envs > 1:
-        return f"num_envs is {spec.num_envs}: the engine cuda has one environment for each run, and compiled has many."
-    if spec.exploration is not None:
-        return "The engine cuda explores with white noise only: leave the exploration out."
-    # A run ends with the learning period, and perhaps the episode, in which it reaches its budget.
-    beyond = agent.period * cycle_steps(spec.dt, world.env_dt) + 2 * world.task.limit_steps
-    if spec.env_steps + beyond >= MOST_STEPS:
-        return f"env_steps is {spec.env_steps}: the engine cuda counts to {MOST_STEPS - beyond - 1} for this run."
-    return sac.refusal(agent) if isinstance(agent, SACAgent) else ppo.refusal(agent)
-
-
 MOST_TOGETHER = 1024
 """Runs that one process trains: enough to keep a GPU busy, and few enough for its leases."""
 H200_BLOCKS = 132
@@ -56,13 +36,25 @@ class CudaEngine(Engine):
     name: ClassVar[str] = "cuda"
 
     def refusal(self, spec: RunSpec) -> str | None:
-        return refusal(spec)
+        agent, world = spec.agent, spec.world
+        if not isinstance(world, ClosedFormWorld) or world.name not in TASKS:
+            return f"The engine cuda cannot run {world.name!r}: it has {', '.join(TASKS)}."
+        if not isinstance(agent, PPOAgent | SACAgent):
+            return f"The engine cuda cannot train {spec.algorithm}: it has ppo and sac."
+        if spec.num_envs > 1:
+            return (
+                f"num_envs is {spec.num_envs}: the engine cuda has one environment for each run, and compiled has many."
+            )
+        if spec.exploration is not None:
+            return "The engine cuda explores with white noise only: leave the exploration out."
+        # A run ends with the learning period, and perhaps the episode, in which it reaches its budget.
+        beyond = agent.period * cycle_steps(spec.dt, world.env_dt) + 2 * world.task.limit_steps
+        if spec.env_steps + beyond >= MOST_STEPS:
+            return f"env_steps is {spec.env_steps}: the engine cuda counts to {MOST_STEPS - beyond - 1} for this run."
+        return sac.refusal(agent) if isinstance(agent, SACAgent) else ppo.refusal(agent)
 
     def program(self, spec: RunSpec) -> str:
         return f"{self.name} {spec.algorithm}"
-
-    def most_lanes(self, spec: RunSpec) -> int:
-        return 1
 
     def together(self, spec: RunSpec) -> int:
         return MOST_TOGETHER
@@ -86,10 +78,6 @@ class CudaEngine(Engine):
             return known
         return Cost(known.agent_step_s, time.monotonic() - began, blocks)
 
-    def expected_s(self, spec: RunSpec) -> float:
-        """Seconds of a whole run in a thread block of an H200, with all its multiprocessors busy."""
-        return KERNELS[spec.algorithm].expected_s(spec)
-
     def known_cost(self, spec: RunSpec) -> Cost:
-        step_s = self.expected_s(spec) / (expected_updates(spec) * spec.agent.period)
+        step_s = KERNELS[spec.algorithm].expected_s(spec) / (expected_updates(spec) * spec.agent.period)
         return Cost(step_s, 20.0, H200_BLOCKS, where="an H200")

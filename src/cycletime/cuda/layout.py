@@ -29,7 +29,6 @@ from cycletime.training.worlds import ClosedFormWorld
 State: TypeAlias = NDArray[np.float32]
 """A run's state in words: its position, then the numbers of its networks."""
 KeptNetwork: TypeAlias = dict[str, NDArray[np.float32]]
-"""A network's numbers as a kernel has them."""
 OBSERVATION, ACTIONS, INPUTS = 9, 2, 16
 """Sizes that the kernels were made for; a task with one action leaves the second alone."""
 TASKS: Mapping[str, tuple[float, float]] = MappingProxyType(

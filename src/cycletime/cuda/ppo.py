@@ -98,7 +98,6 @@ LAUNCH = np.dtype(
     ],
     align=True,
 )
-"""The kernel's argument; addresses are of the device's memory."""
 
 
 def describe_run(spec: RunSpec) -> NDArray[Any]:
@@ -197,7 +196,6 @@ def expected_s(spec: RunSpec) -> float:
 
 
 def refusal(agent: PPOAgent) -> str | None:
-    """In a sentence, why the kernel cannot train an agent; None where it can."""
     if agent.hidden != (HIDDEN, HIDDEN):
         return f"hidden is {agent.hidden}: the engine cuda has networks of {(HIDDEN, HIDDEN)} only."
     if agent.period != agent.batch:

@@ -40,8 +40,6 @@ _STATE, _REPLAY = "state", "replay"
 
 
 class CudaRunBatch(RunBatch):
-    """Runs that are trained together, of any tasks, cycle times and hyper-parameters that their kernel takes."""
-
     def __init__(
         self,
         specs: Sequence[RunSpec],
@@ -66,7 +64,6 @@ class CudaRunBatch(RunBatch):
         self.dropped: set[int] = set()
 
     def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
-        """Train runs, each from its start or from the arrays of a snapshot."""
         resumed, wrong = self._resumed(starts)
         if wrong:
             yield wrong
@@ -215,7 +212,6 @@ class _Queue:
     resumed: dict[int, _Resumed]
     """Of those that wait, what a checkpoint has of them."""
     left_s: dict[int, float]
-    """About how long each has to be trained."""
     entered: dict[int, DeviceRun] = field(default_factory=dict)
     agent_steps: dict[int, int] = field(default_factory=dict)
     """Where those are: some are not taken in a slice."""

@@ -32,7 +32,6 @@ POLICY, CRITIC, TARGET, NETWORKS = 0, 1, 3, 5
 UPDATE_S, ACTING_S = 700e-6, 20e-6
 """Of a gradient step, and of an agent step by itself, on an H200 with all its multiprocessors busy."""
 _ONLY = {"hidden": (UNITS, UNITS), "minibatch": SAMPLES, "temperature": "log_alpha", "acts": "after_learning"}
-"""What the kernel has no choice of."""
 
 RUN = np.dtype(
     [
@@ -47,7 +46,6 @@ RUN = np.dtype(
         ("unused", np.int32, 8),
     ]
 )
-"""A run as the host describes it; addresses are of the device's memory."""
 
 ROW = np.dtype(
     [
@@ -176,7 +174,6 @@ def initial_state(spec: RunSpec) -> State:
 
 
 def initial_state_of(psi: SACState) -> State:
-    """The kernel's state of a run before its first step, from the agent's."""
     state = layout.blank_state(STATE_WORDS)
     sizes = len(psi.policy[0].weight), len(psi.policy[-1].bias) // 2
     set_network(state, POLICY, _numbers(psi.policy, *_policy_places(*sizes)))
@@ -232,7 +229,6 @@ def _critic_places(observations: int, actions: int) -> tuple[list[int], list[int
 
 
 def refusal(agent: SACAgent) -> str | None:
-    """In a sentence, why the kernel cannot train an agent; None where it can."""
     for name, only in _ONLY.items():
         if (given := getattr(agent, name)) != only:
             return f"{name} is {given!r}: the engine cuda trains SAC with {only!r} only."

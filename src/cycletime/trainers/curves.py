@@ -29,8 +29,6 @@ _FIELDS = ("seconds", "agent_steps", "return")
 
 
 class CurvePoint(NamedTuple):
-    """A moment of a training."""
-
     seconds: float
     """Simulated, of all environments together."""
     agent_steps: int
@@ -67,7 +65,6 @@ class CurveReader:
         return self.curve.endswith((".csv", ".jsonl", ".json"))
 
     def new_points(self) -> list[CurvePoint]:
-        """Those that came since the last call."""
         if not self._is_text:
             return [
                 point for path in sorted(self.folder.rglob("events.out.tfevents.*")) for point in self._events(path)

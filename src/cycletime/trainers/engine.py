@@ -41,7 +41,6 @@ from cycletime.training.stepped_engine import simulator_of
 from cycletime.training.worlds import ActionBounds, ClosedFormWorld, ForeignEnv, RobotEnv, make_env
 
 POLL_S = 0.5
-"""How often to look for new points."""
 STOP_GRACE_S = 20.0
 """How long a trainer that can resume has to save when it is asked to stop."""
 PROBE_S = 5.0
@@ -54,8 +53,6 @@ LEAST_SHARE = 0.5
 
 @dataclass(frozen=True)
 class TrainerEngine(Engine):
-    """Runs of other libraries' trainers, one at a time."""
-
     name: ClassVar[str] = "trainer"
 
     def refusal(self, spec: RunSpec) -> str | None:
@@ -90,8 +87,6 @@ class TrainerEngine(Engine):
 
 @dataclass
 class TrainerBatch(RunBatch):
-    """A run of a trainer."""
-
     can_save: ClassVar[bool] = False
 
     spec: RunSpec

@@ -90,7 +90,6 @@ class EpisodeState(NamedTuple):
     episode_return: jax.Array
     episode_steps: jax.Array
     episodes: jax.Array
-    """The episodes that ended since the run began."""
     noise: NoiseState = None
     env_steps: jax.Array | None = None
     """The environment steps since the run began; None with one environment, whose episodes say it."""
@@ -426,7 +425,6 @@ class LoopState(NamedTuple):
     """All that a run is, between two learning periods. The names of its fields are keys of checkpoints on disk."""
 
     seed_key: jax.Array
-    """The run's seed, from which all random numbers follow."""
     period: jax.Array
     agent_steps: jax.Array
     psi: AgentState
@@ -435,8 +433,6 @@ class LoopState(NamedTuple):
 
 
 class ChunkOutput(NamedTuple):
-    """What a program gives besides the state: what happened in a chunk."""
-
     episodes: EpisodeTable
     """The episodes that ended in it; the tables may have room for more."""
     metrics: Metrics

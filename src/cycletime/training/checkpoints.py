@@ -81,7 +81,6 @@ class Manifest:
     exact: bool
     """Whether a run that goes on from here equals one that was never stopped."""
     sessions: int
-    """How many times the run was begun or resumed until then."""
     wall_s: float
     world: str
     """What the world did when it was tried out: a hash, empty where the code alone decides."""

@@ -45,7 +45,6 @@ time for fewer."""
 ROOMY_NUMBERS = 2**25
 """A run alone has room for as many numbers in its replay whatever its budget is, so that one program serves all."""
 CHUNK_S = 1.0
-"""How long a chunk should take."""
 clock: Callable[[], float] = time.monotonic
 """Tells the seconds that chunks take; tests have one of their own."""
 
@@ -60,7 +59,6 @@ class CompiledPosition:
     ended_env_steps: NDArray[np.int64]
     """By lane, the environment steps of all episodes that ended."""
     ended_agent_steps: NDArray[np.int64]
-    """By lane, their agent steps."""
 
     def copied(self) -> CompiledPosition:
         return replace(self, state=jax.tree.map(jnp.copy, self.state))
@@ -74,7 +72,6 @@ class CompiledChunk:
     env_steps: tuple[int, ...]
     """Environment steps done, at most the budget."""
     episodes: tuple[Episodes, ...]
-    """The episodes that ended, none beyond the budget."""
     metrics: tuple[Mapping[str, NDArray[Any]], ...]
     """By name, one number for each learning period, and as `agent_steps` the run's agent steps at each; none of a run
     that was finished before."""

@@ -55,8 +55,6 @@ class Chunk:
 
 @dataclass(frozen=True, kw_only=True)
 class EnvInfo:
-    """What a run's files say of the world that it is computed in."""
-
     provenance: str
     """Where results come from: closed form, simulated robot, PyBullet, MuJoCo, or another Gymnasium environment."""
     env_dt: Duration
@@ -281,7 +279,6 @@ _REMOVED_ENGINE = "native"
 
 
 def engine_for(spec: RunSpec) -> Engine:
-    """The engine that a run asks for."""
     asked, entry = spec.engine, _named(spec.engine.name)
     if asked.version != asked.newest_version:
         raise InputError(
@@ -346,7 +343,6 @@ def _on(spec: RunSpec, name: str) -> RunSpec:
 
 
 def make_batch(specs: Sequence[RunSpec]) -> RunBatch:
-    """Runs, ready to be trained together."""
     engine = engine_for(specs[0])
     for spec in specs[1:]:
         if engine_for(spec) is not engine:

@@ -116,8 +116,6 @@ def read_trainer(table: Any, home: Path) -> TrainerSpec:  # noqa: ANN401 - whate
 
 @dataclass(frozen=True)
 class ExternalAgent:
-    """What a trainer is given of its algorithm."""
-
     algorithm: str
     trainer: TrainerSpec
     values: Mapping[str, Any]

@@ -25,7 +25,6 @@ MEASURES = ("average_return", "last_tenth_return", "mean_over_episodes")
 class FinishedRun:
     spec: RunSpec
     result: Mapping[str, Any]
-    """As `make_result` gives it."""
     curve: Episodes | EpisodeBins
     """Its learning curve, in bins where the episodes were not wanted."""
     metrics: Columns
@@ -38,7 +37,6 @@ class FinishedRun:
 
     @property
     def bins(self) -> EpisodeBins:
-        """Its learning curve in as many bins as the paper's measure has."""
         if isinstance(self.curve, EpisodeBins):
             return self.curve
         return EpisodeBins.none(self.spec.env_steps).plus(self.curve)

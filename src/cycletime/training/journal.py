@@ -98,7 +98,6 @@ class Cycles:
 
 
 TIMED_PARTS = ("wake_error_s", "observation_age_s", "act_s", "send_s", "learn_s")
-"""What is summed up of every cycle."""
 MAX_OVERRUN_SHARE = 0.01
 """The share of overruns beyond which a run says so."""
 _EDGES_S = [1e-6 * 1.05**edge for edge in range(400)]
@@ -128,7 +127,6 @@ class TimingSummary:
 
     @property
     def share_of_overruns(self) -> float:
-        """Of all cycles; 0 where there are none."""
         return self.overruns / self.cycles if self.cycles else 0.0
 
     @property
@@ -211,8 +209,6 @@ class _TimeStatistics:
 
 @dataclass(frozen=True, eq=False)
 class EpisodeRecord:
-    """One episode, from the first observation to the last."""
-
     number: int
     """The run's episodes before it."""
     rows: NDArray[np.float32]

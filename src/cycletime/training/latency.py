@@ -43,7 +43,6 @@ DEFAULT_MARGIN = 0.2
 The 99th percentiles that are judged are the slow cycles already, and a run on a robot counts its late cycles
 (docs/latency.md)."""
 MIN_REPEATS = 5
-"""Of a call, however long it takes."""
 _DISTINCT_ROWS = 10_000
 """Rows that a replay is filled with, again and again."""
 
@@ -90,7 +89,6 @@ def measure_act(
     clock: Callable[[], float] = time.monotonic,
     num_envs: int = 1,
 ) -> CallTimes:
-    """One `act`, for all environments together."""
     return measure(act_call(agent, observation_size, action_size, num_envs), budget_s, clock)
 
 
@@ -204,8 +202,6 @@ class TimingConditions:
 
 @dataclass(frozen=True)
 class Headroom:
-    """Whether a cycle time leaves time to learn in one way."""
-
     fits: bool
     share: float
     """The time needed over the time there is, however much of it may be used."""

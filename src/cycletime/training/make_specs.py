@@ -63,7 +63,6 @@ class TransferredAgent(NamedTuple):
 
     agent: Agent | ExternalAgent
     origin: Mapping[str, Any]
-    """For `RunSpec.origin`."""
     notes: tuple[str, ...]
     """What the rule says of the values: horizons that shrink, rounding."""
 
@@ -172,7 +171,6 @@ def _rule_name(rule: str | Rule) -> str:
 
 
 MOST_SEEDS = 10_000
-"""A study trains more."""
 NOISES = ("white", *EXPLORATIONS)
 
 

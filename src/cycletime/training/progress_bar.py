@@ -44,7 +44,6 @@ NARROW = 80
 _ROOMY, _WIDE = 100, 120
 """Terminals of so many columns have room for a short bar, and for a long one."""
 _RECENT = 100
-"""The episodes whose mean return is shown."""
 _RECENT_S = 10.0
 """The time that the speed is of, at least, so that neither compilation nor a long past counts."""
 
@@ -108,8 +107,6 @@ def _columns(width: int) -> Iterator[ProgressColumn]:
 
 
 class ProgressBar:
-    """Shows on standard error how far something is, the return, the speed, the time that it took and what is left."""
-
     def __init__(self, label: str) -> None:
         self.label = label
         self.console = ErrorConsole()

@@ -45,13 +45,10 @@ ENDLESS_EPISODE_STEPS = 10_000
 
 @dataclass(frozen=True)
 class SteppedChunk:
-    """What happened since the last chunk."""
-
     position: SteppedPosition
     env_steps: int
     """Environment steps done, at most the budget."""
     episodes: Episodes
-    """The episodes that ended, none beyond the budget."""
     metrics: Mapping[str, NDArray[Any]]
     """By name, one number for each learning, and as `agent_steps` the run's agent steps at each, counted as in the
     position: after a row of several copies that makes several updates, they all have the same."""

@@ -91,7 +91,6 @@ def _toml_value(value: object) -> str:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """What is in a JSON file that a study keeps."""
     text = read_bounded_text(path, MOST_BYTES_KEPT)
     try:
         return parse_json(text.encode())
@@ -129,7 +128,6 @@ def _check_text(where: str, text: str, most: int) -> None:
 
 
 def read_own_rules(file: Path) -> dict[str, Rule]:
-    """By name, the rules of a TOML file's tables [own_rules.NAME]."""
     data = read_toml(file)
     try:
         check_plain(data)

@@ -163,29 +163,10 @@ def train(
         >>> run.result()["env_steps"]
         4000
     """
+    asked = {name: value for name, value in locals().items() if name not in ("out", "progress", "stop", "checkpoint_s")}
     from cycletime.training.make_specs import make_specs  # workers of a study have their specs
 
-    specs = make_specs(
-        task=task,
-        env=env,
-        env_dt=env_dt,
-        algorithm=algorithm,
-        dt=dt,
-        env_steps=env_steps,
-        seeds=seeds,
-        values=values,
-        tuned_at=tuned_at,
-        tuned=tuned,
-        rule=rule,
-        also=also,
-        others=others,
-        exploration=exploration,
-        num_envs=num_envs,
-        device=device,
-        engine=engine,
-        robot=robot,
-        learner=learner,
-    )
+    specs = make_specs(**asked)
     use_device(engine_for(specs[0]).jax_device(specs[0]))
     folders = [RunFolder.create(Path(out), spec) for spec in specs]
     observers: ObserverFactory = (lambda bar: [bar]) if progress else (lambda bar: [])
