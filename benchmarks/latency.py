@@ -17,7 +17,7 @@ from threading import Event, Thread
 import jax
 
 from cycletime.agents import Agent, PPOAgent, SACAgent
-from cycletime.training.latency import CallTimes, learn_call, measure_act, measure_learn
+from cycletime.training.latency import CallTimes, act_call, learn_call, measure
 from cycletime.training.machine import cores, processor
 
 AGENTS: dict[str, Agent] = {"ppo": PPOAgent(), "sac": SACAgent()}
@@ -50,9 +50,9 @@ def learning_beside(agent: Agent) -> Iterator[None]:
 def row(name: str, way: str) -> str:
     """What one agent's calls take."""
     agent = AGENTS[name]
-    learn, act = measure_learn(agent, *SIZES, MEASURE_S), measure_act(agent, *SIZES, MEASURE_S)
+    learn, act = (measure(make_call(agent, *SIZES), MEASURE_S) for make_call in (learn_call, act_call))
     with learning_beside(agent):
-        beside = measure_act(agent, *SIZES, MEASURE_S)
+        beside = measure(act_call(agent, *SIZES), MEASURE_S)
     return f"{name:5s} {way:22s} {told(learn, 1e3, 'ms')} {told(act, 1e6, 'us')} {told(beside, 1e6, 'us')}"
 
 

@@ -62,7 +62,7 @@ def test_who_stops_while_the_machine_is_measured_is_not_kept_waiting(
         return True
 
     monkeypatch.setattr(advice_search, "returns_are_comparable", interrupted)
-    monkeypatch.setattr(latency, "measure_act", lambda *_: pytest.fail("it goes on"))
+    monkeypatch.setattr(latency, "act_call", lambda *_: pytest.fail("it goes on"))
     assert main(["advise", *WORDS, "--minutes", "9", "--out", str(tmp_path / "out")]) == 130
     assert capsys.readouterr().err.splitlines()[-1] == "cycletime: Interrupted."
     assert not (tmp_path / "out").exists()

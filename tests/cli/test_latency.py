@@ -30,13 +30,16 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """Nothing is timed: acting takes ACT, and the n-th learning that is asked for n times LEARN; what was asked for."""
     asked: list[tuple[Any, ...]] = []
 
-    def learn(*arguments: object, **_: int) -> CallTimes:
-        asked.append(arguments)
+    def measure(arguments: tuple[Any, ...] | None, budget_s: float) -> CallTimes:
+        if arguments is None:
+            return ACT
+        asked.append((*arguments, budget_s))
         times = len(asked)
         return replace(LEARN, p99_s=times * LEARN.p99_s, mean_s=times * LEARN.mean_s)
 
-    monkeypatch.setattr(latency, "measure_act", lambda *_, **__: ACT)
-    monkeypatch.setattr(latency, "measure_learn", learn)
+    monkeypatch.setattr(latency, "act_call", lambda *_: None)
+    monkeypatch.setattr(latency, "learn_call", lambda *arguments, **_: arguments)
+    monkeypatch.setattr(latency, "measure", measure)
     monkeypatch.setattr(os, "getloadavg", lambda: (0.1, 9.0, 9.0))
     monkeypatch.setenv("COLUMNS", "80")
     return asked

@@ -25,8 +25,9 @@ def times(seconds: float) -> CallTimes:
 def test_a_fifth_of_a_cycle_stays_free_and_learning_ends_before_the_next(
     monkeypatch: pytest.MonkeyPatch, act_s: float, learn_s: float, ways: dict[int, str | None]
 ) -> None:
-    monkeypatch.setattr(latency, "measure_act", lambda *_, **__: times(act_s))
-    monkeypatch.setattr(latency, "measure_learn", lambda *_, **__: times(learn_s))
+    monkeypatch.setattr(latency, "act_call", lambda *_: act_s)
+    monkeypatch.setattr(latency, "learn_call", lambda *_, **__: learn_s)
+    monkeypatch.setattr(latency, "measure", lambda call_s, budget_s: times(call_s))
     told: list[str] = []
     found = measure_real_time_fit(asked().own_agents([ms(8), ms(32)]), WorldFacts(ms(2), 9, 2), told.append)
     assert {dt: each.way for dt, each in found.items()} == {ms(dt): way for dt, way in ways.items()}

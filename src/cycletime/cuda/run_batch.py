@@ -1,8 +1,7 @@
 """Runs on a kernel: slices of a few seconds, in which a queue of runs is trained, until all reached their budget.
 
-Between two slices finished runs leave the queue and others enter. Where runs travel with each slice, the next one is
-begun before the chunks of the last one are given, so that the card computes while files are written; runs that stay on
-the device are read from there first.
+Where runs travel with each slice, the next one is begun before the chunks of the last one are given, so that the card
+computes while files are written; runs that stay on the device are read from there first.
 """
 
 from __future__ import annotations

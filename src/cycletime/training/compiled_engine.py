@@ -1,8 +1,7 @@
 """The engine for closed-form tasks: the compiled loop, for one run or for as many as its program has lanes.
 
 A program computes all its lanes for the same learning periods. Where runs were stopped at different ones, those behind
-are computed first until they are level with the next: the last run is finished no later so, and lanes stay in step. A
-lane's run can be taken out and go on elsewhere. The memory of a lane is known from shapes alone, before compilation.
+are computed first until they are level with the next.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""What an engine is, and which there are.
+"""What an engine is, and which there are: a further one is an entry in `ENGINES`, and nothing else knows them by name.
 
-An engine says which runs it takes, how they go together, what they cost, and trains them in chunks. Beside that
-interface stand what engines share that train one run at a time, what files say of a closed-form task, the probe that
-finds out what runs cost, and `ENGINES`: a further engine is a further entry there, and nothing else knows them by name.
+An engine says which runs it takes, how they go together, what they cost, and trains them in chunks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """How long `act` and `learn` take on this machine, and which cycle times leave room for them.
 
-The calls are those of the stepped loop, with the random numbers that they draw in bulk now and then, so that a slow
-call here is a late cycle there. Verdicts are plain arithmetic on what was measured.
+The calls are those of the stepped loop, so that a slow call here is a late cycle there.
 """
 
 from __future__ import annotations
@@ -38,10 +37,7 @@ Call: TypeAlias = Callable[[], object]
 LearnWay: TypeAlias = Literal["inline", "between_episodes", "background"]
 """When an agent learns: in the cycle in which it falls due, while the robot resets, or in a thread beside acting."""
 DEFAULT_MARGIN = 0.2
-"""The part of each cycle that acting and learning leave free, where nothing else is asked for.
-
-The 99th percentiles that are judged are the slow cycles already, and a run on a robot counts its late cycles
-(docs/latency.md)."""
+"""The part of each cycle that acting and learning leave free, where nothing else is asked for (docs/latency.md)."""
 MIN_REPEATS = 5
 _DISTINCT_ROWS = 10_000
 """Rows that a replay is filled with, again and again."""
@@ -81,29 +77,6 @@ def measure(
     )
 
 
-def measure_act(
-    agent: Agent,
-    observation_size: int,
-    action_size: int,
-    budget_s: float,
-    clock: Callable[[], float] = time.monotonic,
-    num_envs: int = 1,
-) -> CallTimes:
-    return measure(act_call(agent, observation_size, action_size, num_envs), budget_s, clock)
-
-
-def measure_learn(
-    agent: Agent,
-    observation_size: int,
-    action_size: int,
-    budget_s: float,
-    clock: Callable[[], float] = time.monotonic,
-    num_envs: int = 1,
-) -> CallTimes:
-    """One `learn` from a full buffer: all epochs of PPO's batch, all gradient steps of an update of SAC."""
-    return measure(learn_call(agent, observation_size, action_size, num_envs=num_envs), budget_s, clock)
-
-
 def measure_agents(
     agents: Mapping[Duration, Agent],
     observation_size: int,
@@ -115,13 +88,13 @@ def measure_agents(
     """One `act`, and one `learn` at each cycle time, measured once for agents that learn by the same program."""
     tell("Timing act ...")
     sizes = observation_size, action_size
-    act = measure_act(next(iter(agents.values())), *sizes, budget_s, num_envs=num_envs)
+    act = measure(act_call(next(iter(agents.values())), *sizes, num_envs), budget_s)
     measured: dict[object, CallTimes] = {}
     for dt, agent in agents.items():
         tell(f"Timing learn at {dt} ...")
         part = learn_program_key(agent)
         if part not in measured:
-            measured[part] = measure_learn(agent, *sizes, budget_s, num_envs=num_envs)
+            measured[part] = measure(learn_call(agent, *sizes, num_envs=num_envs), budget_s)
     return act, {dt: measured[learn_program_key(agent)] for dt, agent in agents.items()}
 
 

@@ -1,9 +1,7 @@
 """The learning curve of a run and its metrics of learning, while it goes on, on disk and afterwards.
 
-The curve is kept by episode or in equal bins of environment steps, and gives the paper's measure of performance.
-Metrics (`metrics.jsonl`) are means over windows of as many updates as give about a thousand lines: an agent that learns
-at each step would write more than anyone reads. Which updates share a line depends on the spec alone, so that a resumed
-run has the same lines.
+The curve is kept by episode or in equal bins of environment steps. Metrics are means over windows of as many updates as
+give about a thousand lines; which updates share a line depends on the spec alone, so that a resumed run has the same.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """A run's random numbers, each a function of the seed, a purpose and a count.
 
-So they depend neither on how a run is cut into chunks nor on where it was stopped and resumed, and they can be drawn in
-bulk. Programs that draw them are compiled with few optimisations, since XLA would take far longer to optimise them than
-they take.
+So they depend neither on how a run is cut into chunks nor on where it was stopped and resumed.
 """
 
 from __future__ import annotations

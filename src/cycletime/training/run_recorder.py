@@ -1,7 +1,6 @@
 """One run while it is trained: curve, metrics and checkpoints, its observers, and where it goes on after a kill.
 
-A checkpoint is a snapshot of the run, its curve, its metrics and its policy. Whatever a killed process did after it is
-done again, to the same bits.
+Whatever a killed process did after its last checkpoint is done again, to the same bits.
 """
 
 from __future__ import annotations

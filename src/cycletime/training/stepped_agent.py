@@ -1,10 +1,7 @@
 """The agent's side of a stepped run: act, remember, and learn at the right agent steps.
 
-A call of JAX costs more than a small network, so that there are few: one to store rows and learn, and one to draw the
-random numbers of many learning periods. It takes the agent's state as a few packed arrays, since each array costs time:
-SAC's state has 72 arrays, of which 11 are large, and carrying each by itself took a tenth of an update. Acting is done
-in NumPy with the compiled loop's random numbers; NumPy and XLA round in different places, so that actions may differ
-from that loop's in their last bits. Rows are gathered in NumPy until the agent learns.
+A call of JAX costs more than a small network, and each array that it is given costs time: so there are few calls, and
+the agent's state is packed into few arrays. Acting is done in NumPy, which rounds in other places than XLA.
 """
 
 from __future__ import annotations

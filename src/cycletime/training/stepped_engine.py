@@ -1,9 +1,8 @@
 """The engine for Gymnasium environments: the stepped loop.
 
-Checkpoints fall on the ends of episodes, and episode n begins with a seed that follows from (seed, n). Whether a
-resumed run is identical then hangs on the environment: a reset with a seed must determine all that follows. That is
-tried out before a run goes on, with a used environment and a fresh one. Several environments of a run are a Gymnasium
-vector environment: checkpoints to go on from exactly fall on moments at which the episodes of all of them have ended.
+Checkpoints fall on moments at which the episodes of all environments have ended, and episode n begins with a seed that
+follows from (seed, n). Whether a resumed run is identical then hangs on whether a reset with a seed determines all that
+follows; that is tried out before a run goes on, with a used environment and a fresh one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """The trainer: runs are resumed, trained by their engine, recorded, saved and finished, so that they survive anything.
 
-`train_batch` trains runs together that one program computes; `train_batches` trains any number of them, batch after
-batch; `train` is the public function. Runs of a batch share nothing but the program: what goes wrong with one run ends
-that run alone. Where finished runs go is a result sink's business: into their own folders, or into the store of a
-study.
+Runs of a batch share nothing but the program: what goes wrong with one run ends that run alone. Where finished runs
+go, their own folders or the store of a study, is a result sink's business.
 """
 
 from __future__ import annotations

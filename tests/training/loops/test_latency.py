@@ -14,6 +14,7 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.training import latency
 from cycletime.training.latency import (
+    Call,
     CallTimes,
     Headroom,
     TimingConditions,
@@ -22,8 +23,6 @@ from cycletime.training.latency import (
     learn_call,
     learn_program_key,
     measure,
-    measure_act,
-    measure_learn,
     shortest_dts,
 )
 from cycletime.training.stepped_agent import Actor, MetricsTable, RandomNumbers, UpdateResult, store_and_learn
@@ -82,10 +81,10 @@ def test_one_call_in_a_hundred_may_be_slower_than_the_99th_percentile(count: int
 
 
 @pytest.mark.parametrize("agent", SMALL, ids=NAMES)
-@pytest.mark.parametrize("measured", [measure_act, measure_learn])
-def test_every_agent_can_be_measured(agent: Agent, measured: Callable[..., CallTimes]) -> None:
+@pytest.mark.parametrize("make_call", [act_call, learn_call])
+def test_every_agent_can_be_measured(agent: Agent, make_call: Callable[..., Call]) -> None:
     """By a clock on which every call takes a second."""
-    assert measured(agent, 3, 2, 0.0, TickingClock(1.0)) == CallTimes(1.0, 1.0, 1.0, 1.0, 1.0, 5)
+    assert measure(make_call(agent, 3, 2), 0.0, TickingClock(1.0)) == CallTimes(1.0, 1.0, 1.0, 1.0, 1.0, 5)
 
 
 @pytest.mark.parametrize("agent", SMALL, ids=NAMES)
