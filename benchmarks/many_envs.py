@@ -74,7 +74,7 @@ def learn_ours() -> list[list[float]]:
 
     agent = PPOAgent(
         batch=BATCH,
-        minibatches=MINIBATCHES,
+        minibatch=BATCH // MINIBATCHES,
         epochs=EPOCHS,
         discount=DISCOUNT,
         trace_decay=TRACE_DECAY,
