@@ -23,7 +23,7 @@ from cycletime.statistics.sequential import FIRST_RUNS
 from cycletime.studies.cycle_time_checks import RealTimeFit
 from cycletime.studies.scores import MEASURES
 from cycletime.studies.spec import Cell, StudySpec, Tuned
-from cycletime.training.atomic_files import make_folder, write_last
+from cycletime.training.atomic_files import make_folder, write_whole
 from cycletime.training.engine import AUTO
 from cycletime.training.external import ExternalAgent, TrainerSpec, tuned_hyperparameters
 from cycletime.training.make_specs import agent_values, algorithms_with_rules, known_algorithms, tunable_names
@@ -316,7 +316,7 @@ def write_advice(folder: Path, data: Mapping[str, Any]) -> None:
     """Write advice.json into a study's folder; whoever reads sees the old file or the new one."""
     make_folder(folder)
     text = sealed_text(json.loads(json.dumps(data)))
-    write_last(folder / ADVICE_FILE, lambda file: file.write_text(text))
+    write_whole(folder / ADVICE_FILE, lambda file: file.write_text(text))
 
 
 def read_advice(folder: Path) -> dict[str, Any] | None:

@@ -31,7 +31,7 @@ from cycletime.bounded import open_regular, read_bounded
 from cycletime.errors import RunError
 from cycletime.studies.plan import Plan
 from cycletime.studies.study_folder import RunState
-from cycletime.training.atomic_files import disk_errors, write_last
+from cycletime.training.atomic_files import disk_errors, write_whole
 from cycletime.training.sealed_json import check_seal, parse_json, sealed_text
 
 PROGRESS_INTERVAL_S = 1.0
@@ -169,7 +169,7 @@ class WallTimeRecorder(StudyObserver):
         with suppress(RunError):  # whoever writes runs will say what is wrong with the disk
             with disk_errors(self.file.parent):
                 self.file.parent.mkdir(exist_ok=True)
-            write_last(self.file, lambda unfinished: unfinished.write_text(text))
+            write_whole(self.file, lambda unfinished: unfinished.write_text(text))
 
 
 def recorded_wall_s(study: Path) -> float | None:

@@ -28,7 +28,7 @@ from cycletime.studies.leases import hold_lease, lease_holders, lease_timeout_s
 from cycletime.studies.plan import Plan, PlannedRun
 from cycletime.studies.spec import StudySpec
 from cycletime.studies.spec_file import study_from_table, study_table
-from cycletime.training.atomic_files import check_writable, disk_errors, make_folder, move, write_last
+from cycletime.training.atomic_files import check_writable, disk_errors, make_folder, move, write_whole
 from cycletime.training.engine import AUTO
 from cycletime.training.finished_run import FinishedRun
 from cycletime.training.policy_file import SavedPolicy
@@ -207,7 +207,7 @@ class StudyFolder:
         data = {"format": FORMAT, "study": study_table(self.study), "keep": asdict(self.keep)}
         text = sealed_text(data)
         if not file.exists() or file.read_text() != text:
-            write_last(file, lambda unfinished: unfinished.write_text(text))
+            write_whole(file, lambda unfinished: unfinished.write_text(text))
 
     @property
     def runs(self) -> Path:

@@ -33,7 +33,7 @@ from cycletime.studies.spec_file import study_table
 from cycletime.studies.study_folder import StudyFolder, check_folder_free
 from cycletime.studies.tuning_spec import Range, Tuning
 from cycletime.studies.worker_pool import run_study
-from cycletime.training.atomic_files import disk_errors, write_first, write_last
+from cycletime.training.atomic_files import disk_errors, write_first, write_whole
 from cycletime.training.external import ExternalAgent
 from cycletime.training.make_specs import agent_values, tunable_names
 from cycletime.training.toml_files import TunedValues, read_json, write_tuned
@@ -153,7 +153,7 @@ class TuningResult:
             }
             for place, trial in enumerate(self.ranking, start=1)
         ]
-        write_last(folder / "ranking.json", lambda path: path.write_text(json.dumps(table, indent=1) + "\n"))
+        write_whole(folder / "ranking.json", lambda path: path.write_text(json.dumps(table, indent=1) + "\n"))
         origin = {**self.origin(), "ranking": relpath(folder / "ranking.json", file.parent)}
         write_tuned(file, self.tuning.algorithm, self.tuned(), origin)
 

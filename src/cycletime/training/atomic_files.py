@@ -67,19 +67,14 @@ def hard_link(path: Path, place: Path) -> None:
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` make a file or a folder under another name, then put it in place in one step.
+    """Let `write` make a file or a folder under another name, then put it in place in one step; the last one's stays.
 
     Whoever is killed in the middle leaves what was there before, and a remainder that `sweep` removes.
     """
-    unfinished = path.with_name(f"{_UNFINISHED}{path.name}")
-    with disk_errors(path):
-        _remove(unfinished)
-        try:
-            _write_flushed(unfinished, write)
-            _put_in_place(unfinished, path)
-        except BaseException:
-            _remove(unfinished)
-            raise
+    with disk_errors(path), _temporary(path) as unfinished:
+        write(unfinished)
+        _flush(unfinished)
+        _put_in_place(unfinished, path)
 
 
 def write_first(path: Path, write: Callable[[Path], object]) -> None:
@@ -89,7 +84,8 @@ def write_first(path: Path, write: Callable[[Path], object]) -> None:
     """
     with disk_errors(path), _temporary(path) as unfinished:
         try:
-            _write_flushed(unfinished, write)
+            write(unfinished)
+            _flush(unfinished)
             hard_link(unfinished, path)
         except FileExistsError:
             return
@@ -102,13 +98,6 @@ def write_first(path: Path, write: Callable[[Path], object]) -> None:
                 return
             raise
         flush_folder(path.parent)
-
-
-def write_last(path: Path, write: Callable[[Path], object]) -> None:
-    """The same for a file that is to be replaced: the last one's stays."""
-    with disk_errors(path), _temporary(path) as unfinished:
-        _write_flushed(unfinished, write)
-        _put_in_place(unfinished, path)
 
 
 def sweep(folder: Path, older_s: float = 0.0) -> None:
@@ -136,11 +125,6 @@ def _temporary(path: Path) -> Iterator[Path]:
         yield unfinished
     finally:
         _remove(unfinished)
-
-
-def _write_flushed(unfinished: Path, write: Callable[[Path], object]) -> None:
-    write(unfinished)
-    _flush(unfinished)
 
 
 def _put_in_place(unfinished: Path, path: Path) -> None:

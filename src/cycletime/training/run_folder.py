@@ -28,7 +28,7 @@ from cycletime.agents.numpy_policy import MOST_BYTES
 from cycletime.bounded import read_bounded
 from cycletime.duration import Duration
 from cycletime.errors import InputError, RunError
-from cycletime.training.atomic_files import Lock, locked, make_folder, sweep, write_first, write_last, write_whole
+from cycletime.training.atomic_files import Lock, locked, make_folder, sweep, write_first, write_whole
 from cycletime.training.checkpoints import BINS, EPISODES, METRICS, Checkpoints
 from cycletime.training.finished_run import FinishedRun, fault_of_policy, find_fault
 from cycletime.training.journal import JOURNAL_FILE, Journal
@@ -88,7 +88,7 @@ class RunFolder:
         try:
             there, _ = _read_spec(file)
         except _DamagedError:
-            write_last(file, lambda unfinished: unfinished.write_text(text))
+            write_whole(file, lambda unfinished: unfinished.write_text(text))
             return
         if there.identity != self.spec.identity:
             raise InputError(f"{self.path} holds another run, {there.name}: put it back under its own name.")

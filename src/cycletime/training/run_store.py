@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from cycletime.bounded import open_regular
 from cycletime.errors import RunError
-from cycletime.training.atomic_files import make_folder, sweep, write_last
+from cycletime.training.atomic_files import make_folder, sweep, write_whole
 from cycletime.training.bounded_npz import BoundedNpz, open_npz
 from cycletime.training.finished_run import MEASURES, FinishedRun, find_fault
 from cycletime.training.learning_curve import LINES, Columns, EpisodeBins, Episodes
@@ -250,7 +250,7 @@ def _write(folder: Path, runs: Sequence[FinishedRun]) -> Path:
     content = _npz_bytes(runs_as_columns(runs))
     path = folder / f"{sha256(content).hexdigest()[:_DIGITS]}{SUFFIX}"
     if not path.exists():
-        write_last(path, lambda unfinished: unfinished.write_bytes(content))  # others may write the same at once
+        write_whole(path, lambda unfinished: unfinished.write_bytes(content))  # others may write the same at once
     return path
 
 
@@ -461,7 +461,7 @@ class Store:
     def take(self, bundle: Bundle) -> None:
         make_folder(self.folder)
         path, content = self.folder / bundle.path.name, bundle.content()
-        write_last(path, lambda unfinished: unfinished.write_bytes(content))
+        write_whole(path, lambda unfinished: unfinished.write_bytes(content))
         self._know(Bundle(path))
 
     def tidy(self) -> None:

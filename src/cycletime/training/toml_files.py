@@ -31,7 +31,7 @@ from cycletime.errors import InputError, quote, unknown_name_error
 from cycletime.libraries.synonyms import name_hint
 from cycletime.rules import PPO, SAC, Hyperparameters, Rule
 from cycletime.rules.rule import parse_own_rules
-from cycletime.training.atomic_files import write_last
+from cycletime.training.atomic_files import write_whole
 from cycletime.training.sealed_json import error_reason, parse_json
 
 MOST_BYTES = 8 * 2**20
@@ -221,7 +221,7 @@ def write_tuned(path: Path, algorithm: str, tuned: TunedValues, origin: Mapping[
         f"{_FROM}.{algorithm}": {**origin, _SEAL: _seal(values, tuned.others, origin)},
     }
     text = toml_text({name: table for name, table in tables.items() if table})
-    write_last(path, lambda file: file.write_text(text, encoding="utf-8"))
+    write_whole(path, lambda file: file.write_text(text, encoding="utf-8"))
 
 
 def _seal(values: Mapping[str, Any], others: Mapping[str, Any], origin: Mapping[str, Any]) -> str:

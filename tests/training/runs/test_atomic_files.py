@@ -18,7 +18,6 @@ from cycletime.training.atomic_files import (
     move,
     sweep,
     write_first,
-    write_last,
     write_whole,
 )
 
@@ -103,6 +102,7 @@ def test_what_a_killed_writer_left_does_not_get_into_the_next_file(tmp_path: Pat
     assert ran(f"write_whole(Path(sys.argv[1]), lambda p: {die})", path).returncode == -signal.SIGKILL
     write_whole(path, folder_with("new"))
     assert [each.name for each in path.iterdir()] == ["part"]
+    sweep(tmp_path)
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -244,10 +244,10 @@ def test_of_files_that_are_replaced_at_once_the_last_stays(tmp_path: Path) -> No
 
     def last(unfinished: Path) -> None:
         unfinished.write_text("last")
-        write_last(path, lambda first: first.write_text("first"))
+        write_whole(path, lambda first: first.write_text("first"))
         assert path.read_text() == "first"
 
-    write_last(path, last)
+    write_whole(path, last)
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("file", "last")]
 
 
