@@ -21,7 +21,7 @@ from math import inf
 from pathlib import Path
 from uuid import uuid4
 
-from cycletime.cuda.engine import CudaEngine
+from cycletime.cuda.run_batch import KERNELS
 from cycletime.studies.pack_main import MANIFEST
 from cycletime.studies.plan import Plan
 from cycletime.studies.spec_file import study_from_table
@@ -96,7 +96,7 @@ def line_of(members: Iterable[Member], without: set[str]) -> dict[str, list[Trai
             if planned.name not in known:
                 known.add(planned.name)
                 spec = plan.spec(planned)
-                member.expected_s += CudaEngine().expected_s(spec)
+                member.expected_s += KERNELS[spec.algorithm].expected_s(spec)
                 trainee = TrainingJob(member.folder.run_folder(spec), [], lambda: None)
                 line.setdefault(engine_for(spec).program(spec), []).append(trainee)
     return line

@@ -57,7 +57,7 @@ def samples(count: int) -> Sample:
     keys, normal = jax.random.split(jax.random.key(0), 5), jax.random.normal
     wide, narrow = (normal(key, (count, width)) for key, width in zip(keys, (9, 2), strict=False))
     advantage, lambda_return, log_probability = (normal(key, (count,)) for key in keys[2:])
-    return Sample(wide, narrow, advantage, lambda_return, log_probability - 3, None)
+    return Sample(wide, narrow, advantage, lambda_return, log_probability - 3)
 
 
 def took_ms(function: Callable[[], Any]) -> float:

@@ -52,7 +52,6 @@ def minibatch_of(size: int) -> Sample:
         normal(keys[2], (size,)),
         normal(keys[3], (size,)),
         normal(keys[4], (size,)) - 3,
-        None,
     )
 
 

@@ -41,8 +41,8 @@ LINE_S = 10.0
 """How often a line is written where there is no terminal."""
 NARROW = 80
 """Terminals of fewer columns show only what matters most: how far it is, and how long it will take."""
-_ROOMY, _WIDE = 100, 120
-"""Terminals of so many columns have room for a short bar, and for a long one."""
+_WIDE = 100
+"""Terminals of so many columns have room for a bar."""
 _RECENT = 100
 _RECENT_S = 10.0
 """The time that the speed is of, at least, so that neither compilation nor a long past counts."""
@@ -96,8 +96,8 @@ class ShrinkingText(TextColumn):
 def _columns(width: int) -> Iterator[ProgressColumn]:
     label = "{task.description}"
     yield ShrinkingText(label) if width < NARROW else TextColumn(label)
-    if width >= _ROOMY:
-        yield BarColumn(bar_width=40 if width >= _WIDE else 8)
+    if width >= _WIDE:
+        yield BarColumn(bar_width=8)
     yield TaskProgressColumn(table_column=Column(no_wrap=True))
     if width >= NARROW:
         yield TimeElapsedColumn(table_column=Column(width=7))
