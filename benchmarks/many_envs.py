@@ -74,7 +74,7 @@ def learn_ours() -> list[list[float]]:
 
     agent = PPOAgent(
         batch=BATCH,
-        minibatch=BATCH // MINIBATCHES,
+        minibatches=MINIBATCHES,
         epochs=EPOCHS,
         discount=DISCOUNT,
         trace_decay=TRACE_DECAY,

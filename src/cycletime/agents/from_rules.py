@@ -57,6 +57,8 @@ def agent_for(values: rules.PPO | rules.SAC, **others: object) -> PPOAgent | SAC
             near = name_hint(name, values.algorithm, known)
             known_names = ", ".join(sorted(known))
             raise InputError(f"{name!r} is not a field of {agent.__name__}: give some of {known_names}{near}")
+    if others.get("minibatches") is not None:
+        stated.pop("minibatch", None)  # which follows from it
     noise = others.get("exploration")
     if isinstance(noise, Exploration):
         others["exploration"] = noise.at(values.dt)

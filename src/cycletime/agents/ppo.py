@@ -2,6 +2,8 @@
 
 Where the paper is silent this follows its released code: initial weights, the time limit as a terminal, one Adam for
 policy and value (which, as Adam works number by number, is the same as two with one rate).
+
+What others do with mini-batches is off unless it is asked for: the fields from `minibatches` on.
 """
 
 from __future__ import annotations
@@ -118,6 +120,8 @@ class PPOAgent:
     exploration: CoherentNoise | None = None
     """What makes the noise of its actions coherent in time; None leaves it white. The log-probabilities
     stay those of each action by itself, whose distribution it does not change."""
+    minibatches: int | None = option(None)
+    """Mini-batches of an epoch instead of m, as brax, rsl_rl and CleanRL count; m is then b over it, rounded up."""
     advantages: Literal["batch", "minibatch"] = option("batch")
     """Over what advantages are normalised: the batch, as in the paper, or each mini-batch, as in Stable-Baselines3."""
 
@@ -135,6 +139,7 @@ class PPOAgent:
         check_choice(self, "slices", ("given", "even"))
         check_choice(self, "advantages", ("batch", "minibatch"))
         check_exploration(self)
+        self._count_minibatches()
         if self.batch > MOST_SHUFFLED:
             raise InputError(f"batch is {self.batch}: it must be at most {MOST_SHUFFLED}, to be shuffled well.")
         check_size(f"epochs is {self.epochs}", self.epochs * self.batch)
@@ -147,6 +152,20 @@ class PPOAgent:
             )
         if self.batch_end == "episode_end" and self.learn_when != "episode_end":
             raise InputError("batch_end is 'episode_end': that needs learn_when='episode_end' as well.")
+
+    def _count_minibatches(self) -> None:
+        if self.minibatches is None:
+            return
+        check_counts(self, "minibatches")
+        size = -(-self.batch // self.minibatches)
+        if self.minibatches > self.batch or self.minibatch not in (size, type(self).minibatch):
+            raise InputError(
+                f"minibatches is {self.minibatches}: that are {size} samples each of a batch of {self.batch}, so leave "
+                f"minibatch out, which is {self.minibatch}."
+                if self.minibatches <= self.batch
+                else f"minibatches is {self.minibatches}: it must be at most the batch, {self.batch}."
+            )
+        object.__setattr__(self, "minibatch", size)
 
     @property
     def capacity(self) -> int:

@@ -200,7 +200,7 @@ def refusal(agent: PPOAgent) -> str | None:
         return f"hidden is {agent.hidden}: the engine cuda has networks of {(HIDDEN, HIDDEN)} only."
     if agent.period != agent.batch:
         return f"learning_period is {agent.learning_period}: the engine cuda learns once for each batch, {agent.batch}."
-    options = [each for each in fields(agent) if each.metadata.get("option")]
+    options = [each for each in fields(agent) if each.metadata.get("option") and each.name != "minibatches"]
     for name in (each.name for each in options if getattr(agent, each.name) != each.default):
         return (
             f"{name} is {getattr(agent, name)}: the engine cuda has the paper's PPO only, and compiled has the choice."

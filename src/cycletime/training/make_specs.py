@@ -127,6 +127,7 @@ def transfer_agent(
         return TransferredAgent(external, origin, (*_own_notes(carried), *_reason(rule, advice)))
     kind = rules.PPO if algorithm == "ppo" else rules.SAC
     others = dict(others or {})
+    _refuse_two_sizes(values, others)
     advice = rules.recommend_for(algorithm, values, tuned_fields)
     used = advice.rule if rule is None else rule
     fields = {part.field for name, part in kind.parts.items() if name in part_names(also)}
@@ -140,6 +141,13 @@ def transfer_agent(
     rows, notes = whole_rows(carried, num_envs)
     agent = agent_for(carried, **{**rows, **others})
     return TransferredAgent(agent, _origin(tuned, used), (*_own_notes(carried), *notes, *_reason(rule, advice)))
+
+
+def _refuse_two_sizes(values: Mapping[str, Any], others: Mapping[str, Any]) -> None:
+    if "minibatch" in values and others.get("minibatches") is not None:
+        raise InputError(
+            f"minibatch is {values['minibatch']} and minibatches {others['minibatches']}: give one of them."
+        )
 
 
 def _origin(tuned: Hyperparameters, used: str | Rule) -> dict[str, Any]:
