@@ -69,7 +69,7 @@ def samples_at(ratio: Array, advantage: Array, policy: GaussianPolicy) -> Sample
     old = log_densities(arrays_of(policy), observation, action) - np.log(ratio)
     target = random.normal(size=len(ratio))
     parts: list[Any] = [jnp.asarray(each) for each in (observation, action, advantage, target, old)]
-    return Sample._make(parts)
+    return Sample._make([*parts, None, None])
 
 
 SIDES = [(ratio, advantage) for ratio in (0.3, 0.79, 0.81, 1.0, 1.19, 1.21, 3.0) for advantage in (1.7, -0.6)]

@@ -1,4 +1,4 @@
-"""What others do with mini-batches: against its formula in NumPy, and off where nobody asks for it."""
+"""What PPO has for many environments: each against its formula in NumPy, and off where nobody asks for it."""
 
 from dataclasses import fields, replace
 from typing import Any
@@ -6,10 +6,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax  # type: ignore[import-untyped]
 import pytest
 
 from cycletime import rules
 from cycletime.agents import Buffer, PPOAgent, Transition, agent_for
+from cycletime.agents.networks import Moments, limit_norm, no_moments
 from cycletime.agents.ppo import PPOState, Sample
 from cycletime.errors import InputError
 from cycletime.training.make_specs import transfer_agent
@@ -52,13 +54,82 @@ def assert_close(one: object, other: object, tolerance: float = 1e-5) -> None:
 def test_nothing_of_it_is_in_the_identity_or_the_state_by_default() -> None:
     spec = RunSpec(world=ClosedFormWorld("reacher"), agent=PPOAgent(), dt="16ms", env_steps=2400, seed=0)
     options = {each.name for each in fields(PPOAgent) if each.metadata.get("option")}
-    assert len(options) == 2
+    assert len(options) == 8
     assert not options & spec.as_json()["agent"].keys()
-    chosen = replace(spec, agent=PPOAgent(advantages="minibatch", minibatches=40))
+    assert len(jax.tree.leaves(start()[1])) == len(jax.tree.leaves(start()[1][:2]))
+    chosen = replace(spec, agent=PPOAgent(normalize_observations=True, entropy_bonus=0.01, minibatches=40))
     said = chosen.as_json()["agent"]
-    assert {name: said[name] for name in options & said.keys()} == {"advantages": "minibatch", "minibatches": 40}
+    assert {name: said[name] for name in options & said.keys()} == {
+        "normalize_observations": True, "entropy_bonus": 0.01, "minibatches": 40,
+    }  # fmt: skip
     assert RunSpec.from_json(chosen.as_json()) == chosen
     assert chosen.identity != spec.identity
+
+
+def test_moments_are_those_of_all_observations_so_far() -> None:
+    random = np.random.default_rng(0)
+    parts = [random.normal(loc, 3, size=(count, 4)).astype(np.float32) for loc, count in ((2, 50), (-1, 7), (9, 300))]
+    moments = no_moments(4, jnp.dtype("float32"))
+    for part in parts:
+        moments = moments.plus(jnp.asarray(part))
+    seen = np.concatenate(parts)
+    assert_close(moments, Moments(jnp.float32(357), seen.mean(0), seen.var(0)))
+
+
+def test_networks_see_observations_that_are_normalised_by_what_was_seen_before() -> None:
+    """Learning from raw observations with moments is learning from normalised ones without."""
+    agent, psi = start(normalize_observations=True)
+    seen = Moments(jnp.float32(100), jnp.array([3.0, 1.0, -2.0]), jnp.array([25.0, 4.0, 1.0]))
+    psi, buffer = psi._replace(observed=seen), make_batch()
+    after, _ = learn(agent, psi, buffer)
+    columns = np.array(buffer.rows)
+    for first in (0, SIZES[0] + SIZES[1] + 1):
+        part = columns[..., first : first + SIZES[0]]
+        columns[..., first : first + SIZES[0]] = (part - seen.mean) / (np.sqrt(seen.variance) + 0.01)
+    plain, begun = start()
+    expected, _ = learn(plain, begun, replace(buffer, rows=jnp.asarray(columns)))
+    assert_close(after.parameters, expected.parameters, 1e-4)
+    assert after.observed is not None
+    assert float(after.observed.number) == 100 + ROWS * ENVS
+
+
+def test_a_policy_elsewhere_has_the_normalisation_in_its_first_layer() -> None:
+    agent, psi = start(normalize_observations=True)
+    psi, _ = learn(agent, psi, make_batch())
+    random = np.random.default_rng(5)
+    observation = (3 + 5 * random.normal(size=(50, SIZES[0]))).astype(np.float32)
+    noise = random.normal(size=(50, SIZES[1])).astype(np.float32)
+    expected = np.asarray(agent.act(psi, jnp.asarray(observation), jnp.asarray(noise)))
+    policy = agent.policy(psi)
+    assert policy.observed is None
+    np.testing.assert_allclose(policy.act(jnp.asarray(observation), jnp.asarray(noise)), expected, atol=1e-5)
+    np.testing.assert_allclose(agent.acting(psi).in_numpy().act(observation, noise), expected, atol=1e-5)
+
+
+def test_scaled_rewards_are_smaller_rewards() -> None:
+    buffer = make_batch()
+    scaled = np.array(buffer.rows)
+    scaled[..., sum(SIZES)] *= 0.1
+    agent, psi = start(reward_scale=0.1)
+    plain, _ = start()
+    assert_close(learn(agent, psi, buffer), learn(plain, psi, replace(buffer, rows=jnp.asarray(scaled))))
+
+
+def test_the_loss_is_schulman_s_equation_9() -> None:
+    agent, psi = start(entropy_bonus=0.02, value_coefficient=0.5)
+    plain, _ = start()
+    data = plain.samples(psi.parameters, make_batch())
+    of_policy = plain.policy_loss(psi.parameters.policy, data)
+    of_value = plain.loss(psi.parameters, data) - of_policy
+    entropy = float(np.sum(np.asarray(psi.parameters.policy.log_std) + 0.5 * np.log(2 * np.pi * np.e)))
+    np.testing.assert_allclose(agent.loss(psi.parameters, data), of_policy + 0.5 * of_value - 0.02 * entropy, rtol=1e-5)
+
+
+@pytest.mark.parametrize("longest", [0.1, 1e6])
+def test_a_long_gradient_is_cut_as_by_optax(longest: float) -> None:
+    gradient = {"a": jnp.arange(6.0), "b": jnp.ones((2, 3))}
+    expected, _ = optax.clip_by_global_norm(longest).update(gradient, optax.EmptyState())
+    assert_close(limit_norm(gradient, longest), expected)
 
 
 def test_advantages_of_a_minibatch_have_mean_0_and_variance_1() -> None:
@@ -72,6 +143,28 @@ def test_advantages_of_a_minibatch_have_mean_0_and_variance_1() -> None:
     np.testing.assert_allclose(agent.policy_loss(policy, part), plain.policy_loss(policy, normal), rtol=1e-5)
     whole = np.asarray(plain.samples(psi.parameters, make_batch()).advantage)
     assert abs(whole.std() - 1) < 1e-4 < abs(np.asarray(data.advantage).std() - 1)
+
+
+@pytest.mark.parametrize(
+    ("away", "rate", "expected"),
+    [(0, 3e-4, 3e-4), (0.01, 3e-4, 4.5e-4), (0.14, 3e-4, 3e-4), (1, 3e-4, 2e-4), (1, 1.2e-5, 1e-5), (0.01, 9e-3, 1e-2)],
+)  # fmt: skip
+def test_the_learning_rate_follows_the_kl(away: float, rate: float, expected: float) -> None:
+    """A mean that moved by `away` in one action, of sigma 1, is a KL of away^2 / 2; the target is 0.01."""
+    agent, psi = start(target_kl=0.01)
+    data = agent.samples(psi.parameters, make_batch())
+    layers = psi.parameters.policy.network
+    moved = layers[-1]._replace(bias=layers[-1].bias + jnp.array([away, 0.0]))
+    policy = psi.parameters.policy._replace(network=(*layers[:-1], moved))
+    psi = psi._replace(parameters=psi.parameters._replace(policy=policy), learning_rate=jnp.float32(rate))
+    np.testing.assert_allclose(agent.adapted_rate(psi, data), expected, rtol=1e-5)
+
+
+def test_an_adapted_rate_is_kept_and_told() -> None:
+    agent, psi = start(target_kl=1e-9)
+    after, metrics = learn(agent, psi, make_batch())
+    assert after.learning_rate is not None
+    assert float(metrics["learning_rate"]) == float(after.learning_rate) < 3e-4
 
 
 @pytest.mark.parametrize(("count", "sizes"), [(4, (4, 8, 0)), (3, (2, 11, 10)), (32, (32, 1, 0))])
@@ -95,6 +188,9 @@ def test_a_rule_carries_the_batch_and_leaves_the_number_of_minibatches() -> None
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"normalize_observations": 1}, "normalize_observations is 1: it must be true or false"),
+        ({"target_kl": 0.0}, "target_kl is 0.0: it must be above 0"),
+        ({"max_gradient_norm": -1.0}, "max_gradient_norm is -1.0"),
         ({"advantages": "row"}, "advantages is 'row': it must be 'batch' or 'minibatch'"),
         ({"minibatches": 33, "batch": 32, "minibatch": 50}, "minibatches is 33: it must be at most the batch, 32"),
         ({"minibatches": 4, "minibatch": 9}, "leave minibatch out, which is 9"),

@@ -202,9 +202,12 @@ def periods_before_learning(agent: Agent, num_envs: int = 1) -> int:
     return max(0, ceil(agent.learns_from / max(agent.period, num_envs)) - 1)
 
 
-def rate(default: float) -> Any:  # noqa: ANN401 - a dataclass field passes for its value
-    """A field that JAX sees as data: it may change without a new compilation, and differ under `vmap`."""
-    return field(default=default, metadata={"rate": True})
+def rate(default: float | None) -> Any:  # noqa: ANN401 - a dataclass field passes for its value
+    """A field that JAX sees as data: it may change without a new compilation, and differ under `vmap`.
+
+    One that is None by default is an `option` too; None is no data, so that a program with it set is another one.
+    """
+    return field(default=default, metadata={"rate": True, "option": default is None})
 
 
 def option(default: object) -> Any:  # noqa: ANN401 - as above

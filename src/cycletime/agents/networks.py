@@ -7,7 +7,7 @@ too; tests hold it against both optax and the paper's formulas.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import log, pi, sqrt
 from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
@@ -49,6 +49,48 @@ def adam_step(
         lambda p, m, v: p - scale * m / (jnp.sqrt(v) * whiten + EPSILON), parameters, mean, square
     )
     return parameters, AdamState(count, mean, square)
+
+
+def limit_norm(gradient: _Tree, longest: jax.Array | float) -> _Tree:
+    """The gradient, no longer than this: all its numbers are one vector."""
+    norm = jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(gradient)))
+    scale = jnp.minimum(1.0, longest / (norm + 1e-6))
+    limited: _Tree = jax.tree.map(lambda leaf: scale * leaf, gradient)
+    return limited
+
+
+class Moments(NamedTuple):
+    """Mean and variance of each number of the observations so far, by the parallel form of Welford's algorithm."""
+
+    number: jax.Array
+    """How many there were."""
+    mean: jax.Array
+    variance: jax.Array
+
+    @property
+    def spread(self) -> jax.Array:
+        """The standard deviation, with a hundredth so that what hardly changes is not blown up."""
+        return self.variance**0.5 + 0.01
+
+    def plus(self, numbers: jax.Array) -> Moments:
+        """With further observations, [n, numbers of each]."""
+        column_means = jax.vmap(jnp.mean, in_axes=1)
+        mean = column_means(numbers)
+        variance = column_means((numbers - mean) ** 2)
+        added = jnp.asarray(len(numbers), self.number.dtype)
+        number, away = self.number + added, mean - self.mean
+        share = added / number
+        joint = (1 - share) * self.variance + share * variance + share * (1 - share) * away**2
+        return Moments(number, self.mean + share * away, joint)
+
+
+def no_moments(size: int, dtype: jnp.dtype) -> Moments:
+    """Those of no observation, which change nothing but for the hundredth of the spread."""
+    return Moments(jnp.zeros((), dtype), jnp.zeros((size,), dtype), jnp.ones((size,), dtype))
+
+
+def normalize_by(observed: Moments | None, observation: jax.Array) -> jax.Array:
+    return observation if observed is None else (observation - observed.mean) / observed.spread
 
 
 InitialWeights: TypeAlias = Literal["released", "pytorch", "orthogonal"]
@@ -199,7 +241,7 @@ def state_value(value: Network, observation: jax.Array) -> jax.Array:
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=["layers", "log_std"],
+    data_fields=["layers", "log_std", "observed"],
     meta_fields=["activation", "squashed"],
 )
 @dataclass(frozen=True, eq=False)
@@ -213,6 +255,16 @@ class PolicyNetwork:
     """log sigma where it does not depend on the state."""
     squashed: bool
     """Whether actions are the tanh of what is drawn."""
+    observed: Moments | None = None
+    """What observations are normalised by before the first layer."""
+
+    def folded(self) -> PolicyNetwork:
+        """The same without `observed`: the first layer does its work."""
+        if self.observed is None:
+            return self
+        (weight, bias), *others = self.layers
+        scaled = weight / self.observed.spread[:, None]
+        return replace(self, layers=(Layer(scaled, bias - self.observed.mean @ scaled), *others), observed=None)
 
     @property
     def observation_size(self) -> int:
@@ -224,7 +276,7 @@ class PolicyNetwork:
         return numbers if self.log_std is not None else round(numbers / 2)
 
     def mean_and_log_std(self, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
-        numbers = forward(self.layers, observation, _ACTIVATIONS[self.activation])
+        numbers = forward(self.layers, normalize_by(self.observed, observation), _ACTIVATIONS[self.activation])
         if self.log_std is not None:
             return numbers, jnp.broadcast_to(self.log_std, numbers.shape)
         mean, log_std = jnp.split(numbers, 2, axis=-1)
@@ -238,4 +290,5 @@ class PolicyNetwork:
 
     def in_numpy(self) -> NumpyNetwork:
         """The same in NumPy, whose calls cost less than JAX's where there are few observations."""
-        return NumpyNetwork(self.layers, self.activation, self.log_std, squashed=self.squashed)
+        plain = self.folded()
+        return NumpyNetwork(plain.layers, plain.activation, plain.log_std, squashed=plain.squashed)

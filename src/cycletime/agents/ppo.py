@@ -3,13 +3,14 @@
 Where the paper is silent this follows its released code: initial weights, the time limit as a terminal, one Adam for
 policy and value (which, as Adam works number by number, is the same as two with one rate).
 
-What others do with mini-batches is off unless it is asked for: the fields from `minibatches` on.
+What others add for many environments is off unless it is asked for: the fields from `normalize_observations` on, each
+with its source.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import jax
@@ -41,6 +42,7 @@ from cycletime.agents.networks import (
     AdamState,
     GaussianPolicy,
     InitialWeights,
+    Moments,
     Network,
     Parameters,
     PolicyNetwork,
@@ -49,7 +51,10 @@ from cycletime.agents.networks import (
     gaussian_entropy,
     gaussian_kl,
     gaussian_log_probability,
+    limit_norm,
     new_parameters,
+    no_moments,
+    normalize_by,
     policy_log_probability,
     policy_mean,
     state_value,
@@ -58,11 +63,18 @@ from cycletime.errors import InputError
 
 MOST_SHUFFLED = 2**20
 """Beyond this a shuffle would have too few random bits left."""
+OPTIONAL_RATES = ("reward_scale", "entropy_bonus", "value_coefficient", "max_gradient_norm", "target_kl")
+KL_FACTOR, LOWEST_RATE, HIGHEST_RATE = 1.5, 1e-5, 1e-2
+"""Factor and bounds of the adaptive learning rate, rsl_rl's."""
 
 
 class PPOState(NamedTuple):
     parameters: Parameters
     optimizer: AdamState
+    observed: Moments | None = None
+    """Running mean and variance of all observations; None unless `normalize_observations`."""
+    learning_rate: jax.Array | None = None
+    """The current, adapted learning rate; None unless `target_kl` is set."""
 
 
 class Sample(NamedTuple):
@@ -76,6 +88,9 @@ class Sample(NamedTuple):
     """G^lambda."""
     old_log_probability: jax.Array
     """log pi_theta_old(A|S)."""
+    old_mean: jax.Array | None = None
+    """mu_theta_old(S), where the learning rate adapts to how far the policy moved."""
+    old_log_std: jax.Array | None = None
 
 
 @pytree_of_rates
@@ -120,6 +135,20 @@ class PPOAgent:
     exploration: CoherentNoise | None = None
     """What makes the noise of its actions coherent in time; None leaves it white. The log-probabilities
     stay those of each action by itself, whose distribution it does not change."""
+    normalize_observations: bool = option(False)
+    """Whether networks see (S - mean) / (std + 0.01) by running moments, as in rsl_rl. Those that acted serve for the
+    learning from what they did, and take it in after it."""
+    reward_scale: float | None = rate(None)
+    """What rewards are multiplied with before learning, as brax's `reward_scaling`; returns of curves stay unscaled."""
+    entropy_bonus: float | None = rate(None)
+    """c_2 of Schulman and others 2017, equation 9: what a nat of the policy's entropy takes off the loss."""
+    value_coefficient: float | None = rate(None)
+    """c_1 of the same equation: the weight of the value's squared error; without it 1."""
+    max_gradient_norm: float | None = rate(None)
+    """The longest that a gradient of all parameters together may be, as in OpenAI's baselines (ppo2, 0.5 there)."""
+    target_kl: float | None = rate(None)
+    """The step of the policy in KL that the learning rate adapts to, by 1.5 up or down where a mini-batch shows less
+    than half or more than twice as much, within 1e-5 and 1e-2, as in rsl_rl ('adaptive', 0.01 there)."""
     minibatches: int | None = option(None)
     """Mini-batches of an epoch instead of m, as brax, rsl_rl and CleanRL count; m is then b over it, rounded up."""
     advantages: Literal["batch", "minibatch"] = option("batch")
@@ -139,7 +168,7 @@ class PPOAgent:
         check_choice(self, "slices", ("given", "even"))
         check_choice(self, "advantages", ("batch", "minibatch"))
         check_exploration(self)
-        self._count_minibatches()
+        self._check_options()
         if self.batch > MOST_SHUFFLED:
             raise InputError(f"batch is {self.batch}: it must be at most {MOST_SHUFFLED}, to be shuffled well.")
         check_size(f"epochs is {self.epochs}", self.epochs * self.batch)
@@ -153,7 +182,11 @@ class PPOAgent:
         if self.batch_end == "episode_end" and self.learn_when != "episode_end":
             raise InputError("batch_end is 'episode_end': that needs learn_when='episode_end' as well.")
 
-    def _count_minibatches(self) -> None:
+    def _check_options(self) -> None:
+        if not isinstance(self.normalize_observations, bool):
+            raise InputError(f"normalize_observations is {self.normalize_observations!r}: it must be true or false.")
+        given = [name for name in OPTIONAL_RATES if getattr(self, name) is not None]
+        check_positive(self, *given)
         if self.minibatches is None:
             return
         check_counts(self, "minibatches")
@@ -195,19 +228,26 @@ class PPOAgent:
         parameters = new_parameters(
             key, observation_size, action_size, self.hidden, self.noise_std, self.initial_weights
         )
-        return PPOState(parameters, adam_start(parameters))
+        observed = no_moments(observation_size, parameters.policy.log_std.dtype)
+        return PPOState(
+            parameters,
+            adam_start(parameters),
+            observed if self.normalize_observations else None,
+            None if self.target_kl is None else jnp.asarray(self.learning_rate, parameters.policy.log_std.dtype),
+        )
 
     def act(self, psi: PPOState, observation: jax.Array, noise: jax.Array) -> jax.Array:
         """A ~ N(mu(S), sigma^2)."""
-        policy = psi.parameters.policy
-        return policy_mean(policy, observation) + jnp.exp(policy.log_std) * noise
+        policy, seen = psi.parameters.policy, normalize_by(psi.observed, observation)
+        return policy_mean(policy, seen) + jnp.exp(policy.log_std) * noise
 
     def policy(self, psi: PPOState) -> PolicyNetwork:
-        """The policy by itself."""
-        policy = psi.parameters.policy
-        return PolicyNetwork(policy.network, "tanh", policy.log_std, squashed=False)
+        """The policy by itself, which takes observations as they are."""
+        return self.acting(psi).folded()
 
-    acting = policy
+    def acting(self, psi: PPOState) -> PolicyNetwork:
+        policy = psi.parameters.policy
+        return PolicyNetwork(policy.network, "tanh", policy.log_std, squashed=False, observed=psi.observed)
 
     def draw(self, key: jax.Array, action_size: int) -> jax.Array:
         """The order of the samples in each epoch."""
@@ -215,9 +255,14 @@ class PPOAgent:
 
     def learn(self, psi: PPOState, buffer: Buffer, draws: jax.Array) -> tuple[PPOState, Metrics]:
         """N epochs of mini-batches over the batch."""
-        data = self.samples(psi.parameters, buffer)
+        data = self.samples(psi.parameters, buffer, psi.observed)
         after = self.descend(psi, data, draws)
-        return after, self._metrics(psi.parameters, after.parameters, data)
+        metrics = self._metrics(psi.parameters, after.parameters, data)
+        if after.learning_rate is not None:
+            metrics["learning_rate"] = after.learning_rate
+        if after.observed is not None:
+            after = after._replace(observed=moments_with(after.observed, buffer.oldest_first()))
+        return after, metrics
 
     def descend(self, psi: PPOState, data: Sample, draws: jax.Array) -> PPOState:
         """All gradient steps of a learning, with the samples in the order of the draws."""
@@ -237,11 +282,15 @@ class PPOAgent:
 
         return lax.scan(epoch, psi, draws)[0]
 
-    def samples(self, parameters: Parameters, buffer: Buffer) -> Sample:
+    def samples(self, parameters: Parameters, buffer: Buffer, observed: Moments | None = None) -> Sample:
         """D, from the batch in the order of time."""
-        batch = buffer.oldest_first()
-        value = state_value(parameters.value, batch.observation)
-        next_value = self._next_value(parameters, batch, buffer)
+        batch = self._scaled(buffer.oldest_first(), observed)
+        if observed is not None:
+            buffer = replace(buffer, newest_successor=normalize_by(observed, buffer.newest_successor))
+        value, next_value = (
+            state_value(parameters.value, batch.observation),
+            self._next_value(parameters, batch, buffer),
+        )
         advantage = lambda_advantages(batch.reward, value, next_value, batch.ended, self.discount, self.trace_decay)
         data = Sample(
             observation=batch.observation,
@@ -250,17 +299,41 @@ class PPOAgent:
             lambda_return=advantage + value,
             old_log_probability=policy_log_probability(parameters.policy, batch.observation, batch.action),
         )
+        if self.target_kl is not None:
+            mean = policy_mean(parameters.policy, batch.observation)
+            data = data._replace(old_mean=mean, old_log_std=jnp.broadcast_to(parameters.policy.log_std, mean.shape))
         flat: Sample = jax.tree.map(lambda part: part.reshape(-1, *part.shape[2:]), data)
         return flat
 
     def update(self, psi: PPOState, minibatch: Sample) -> PPOState:
         """One gradient step of theta and w."""
         gradient = jax.grad(self.loss)(psi.parameters, minibatch)
-        return PPOState(*adam_step(psi.parameters, gradient, psi.optimizer, self.learning_rate))
+        if self.max_gradient_norm is not None:
+            gradient = limit_norm(gradient, self.max_gradient_norm)
+        if psi.learning_rate is not None:
+            psi = psi._replace(learning_rate=self.adapted_rate(psi, minibatch))
+        rate = self.learning_rate if psi.learning_rate is None else psi.learning_rate
+        parameters, optimizer = adam_step(psi.parameters, gradient, psi.optimizer, rate)
+        return psi._replace(parameters=parameters, optimizer=optimizer)
+
+    def adapted_rate(self, psi: PPOState, minibatch: Sample) -> jax.Array:
+        """eta, from how far the policy has moved from theta_old on a mini-batch."""
+        rate, target, mean, log_std = psi.learning_rate, self.target_kl, minibatch.old_mean, minibatch.old_log_std
+        if rate is None or target is None or mean is None or log_std is None:
+            raise ValueError("the learning rate does not adapt")
+        policy = psi.parameters.policy
+        new = policy_mean(policy, minibatch.observation)
+        kl = jnp.mean(gaussian_kl(mean, log_std, new, policy.log_std))
+        slower, faster = jnp.maximum(rate / KL_FACTOR, LOWEST_RATE), jnp.minimum(rate * KL_FACTOR, HIGHEST_RATE)
+        return jnp.where(kl > 2 * target, slower, jnp.where((kl < target / 2) & (kl > 0), faster, rate))
 
     def loss(self, parameters: Parameters, minibatch: Sample) -> jax.Array:
         """L_theta and the squared error of the value, each averaged over the mini-batch."""
-        return self.policy_loss(parameters.policy, minibatch) + value_loss(parameters.value, minibatch)
+        of_policy, of_value = self.policy_loss(parameters.policy, minibatch), value_loss(parameters.value, minibatch)
+        total = of_policy + (of_value if self.value_coefficient is None else self.value_coefficient * of_value)
+        if self.entropy_bonus is not None:
+            total -= self.entropy_bonus * gaussian_entropy(parameters.policy.log_std)
+        return total
 
     def policy_loss(self, policy: GaussianPolicy, minibatch: Sample) -> jax.Array:
         """L_theta = -min(rho h~, rho_clip h~)."""
@@ -271,6 +344,13 @@ class PPOAgent:
         if self.advantages == "minibatch":
             advantage = normalize(advantage)
         return -jnp.mean(jnp.minimum(ratio * advantage, clipped * advantage))
+
+    def _scaled(self, batch: Transition, observed: Moments | None) -> Transition:
+        """The batch as networks see it: observations normalised and rewards scaled, where that is asked for."""
+        if observed is not None:
+            seen, successor = normalize_by(observed, batch.observation), normalize_by(observed, batch.next_observation)
+            batch = batch._replace(observation=seen, next_observation=successor)
+        return batch if self.reward_scale is None else batch._replace(reward=self.reward_scale * batch.reward)
 
     def _next_value(self, parameters: Parameters, batch: Transition, buffer: Buffer) -> jax.Array:
         """v(S'), and 0 where S' is terminal."""
@@ -292,6 +372,11 @@ class PPOAgent:
             "kl": jnp.mean(gaussian_kl(old, before.policy.log_std, new, log_std)),
             "clip_fraction": jnp.mean(clipped.astype(ratio.dtype)),
         }
+
+
+def moments_with(observed: Moments, batch: Transition) -> Moments:
+    """The moments of all observations, with those of a batch."""
+    return observed.plus(batch.observation.reshape(-1, batch.observation.shape[-1]))
 
 
 def value_loss(value: Network, minibatch: Sample) -> jax.Array:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from cycletime.agents.agent import AgentState
 from cycletime.agents.exploration import normals_per_step
+from cycletime.agents.ppo import OPTIONAL_RATES
 from cycletime.errors import InputError, NoGpuError, RunError
 from cycletime.training.algorithm_1 import advance, initialize
 from cycletime.training.checkpoints import named_arrays, tree_from_arrays
@@ -155,7 +156,8 @@ class CompiledEngine(Engine):
         """All but seeds and rates."""
         data = spec.as_json()
         rates = {each.name for each in fields(spec.own_agent) if each.metadata.get("rate")}  # type: ignore[arg-type]
-        agent = {name: value for name, value in data["agent"].items() if name not in rates}
+        options = dict.fromkeys(rates & data["agent"].keys() & set(OPTIONAL_RATES), "set")
+        agent = {name: value for name, value in data["agent"].items() if name not in rates} | options
         names = ("world", "algorithm", "dt", "env_steps", "num_envs", "engine", "exploration")
         return json.dumps([*(data.get(name) for name in names), agent])
 
