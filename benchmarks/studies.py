@@ -38,7 +38,7 @@ from cycletime.training.trainer import CompletedRun, ResultSink, RunOutcome
 from cycletime.training.worlds import ActionBounds
 
 NULL_RUNS, NULL_MOST_S = 1000, 20.0
-LIMITS_S = {"import": 30.0, "status": 2.0, "verify": 60.0, "report": 15.0, "export": 30.0}
+LIMITS_S = {"status": 2.0, "verify": 60.0, "report": 15.0, "export": 30.0}
 """By command, the most CPU seconds with 10,000 runs."""
 PLANNED, PLANNED_MOST_MB = 100_000, 500.0
 STORED = {
@@ -120,9 +120,8 @@ def bookkeeping_s(runs: int) -> float:
 
 def store_s(place: Path) -> Iterator[tuple[str, float]]:
     """By command, the CPU seconds that it takes with 10,000 runs."""
-    here, there = StudyFolder.create(place / "here", study_from_table(STORED)), filled(place / "there", STORED)
+    here = filled(place / "here", STORED)
     words = {
-        "import": ["import", str(here.path), str(there.path)],
         "status": ["status", str(here.path)],
         "verify": ["verify", str(here.path)],
         "report": ["report", str(here.path), "--out", str(place / "report")],

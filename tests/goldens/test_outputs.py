@@ -46,7 +46,7 @@ QUICK = {
     "study-verify-half": "study verify study-half",
     "study-retry": "study retry study-half",
     "study-export": "study export study-finished curves.csv --bins 4",
-    "study-import": "study import again packed-results",
+    "study-verify-packed": "study verify packed-results",
     "robot-replay": f"robot replay {ROBOT}",
     "gpu-check": "gpu check",
     "paper-table": "experiment table paper ppo-tuned",

@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cycletime.cli.options import NameList
 from cycletime.cli.report import ReportCommand
-from cycletime.cli.study import ExportStudy, ImportRuns, RetryStudy, StudyStatus, VerifyStudy
+from cycletime.cli.study import ExportStudy, RetryStudy, StudyStatus, VerifyStudy
 from cycletime.errors import InputError, RunError
 from cycletime.studies import worker
 from cycletime.studies.leases import hold_lease
@@ -130,7 +129,7 @@ def check(whole: Whole, path: Path, spoilt: str) -> None:
         check_scores(whole, path, whole.scores.keys() - lost)
     elif 2 not in statuses.values():
         check_scores(whole, path, set())
-    check_import(whole, path, lost)
+    check_copied(whole, path, lost)
     told(RetryStudy(folder=path))
     if told(VerifyStudy(folder=path, repair=True)) < 2:
         assert told(VerifyStudy(folder=path)) == 0, "it is repaired"
@@ -145,10 +144,10 @@ def check_scores(whole: Whole, path: Path, there: set[str]) -> None:
     assert scores.keys() >= there
 
 
-def check_import(whole: Whole, path: Path, lost: set[str]) -> None:
-    """Runs that nothing happened to can be taken into another study."""
+def check_copied(whole: Whole, path: Path, lost: set[str]) -> None:
+    """Runs that nothing happened to can be copied into another study's folder."""
     other = StudyFolder.create(path.parent / "other", small_study())
-    told(ImportRuns(folder=other.path, sources=NameList([str(path)])))
+    shutil.copytree(path / "finished", other.finished)
     check_scores(whole, other.path, whole.scores.keys() - lost)
 
 

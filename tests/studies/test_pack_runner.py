@@ -21,7 +21,6 @@ from cycletime.studies import pack_runner
 from cycletime.studies.events import recorded_wall_s
 from cycletime.studies.executors import LocalExecutor
 from cycletime.studies.pack import KEEP_SCORES, pack_studies
-from cycletime.studies.run_import import import_runs, open_or_create_study
 from cycletime.studies.spec_file import study_from_table, study_table
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.studies.worker_pool import run_study
@@ -109,13 +108,12 @@ def test_killed_on_a_machine_with_little_installed_it_comes_back_with_the_same_b
     (code,) = out.glob("code-*")
     assert not list(code.rglob("*.npz")), "results are beside the code"
 
-    folder = open_or_create_study(tmp_path / "study", [out])
-    assert (folder.study, names_of(folder)) == (here.study, names_of(here))
-    taken = import_runs(folder, [out])
-    assert (taken.imported, taken.damaged, taken.not_planned) == (3, {}, 0)
+    assert StudyFolder.open(out).study == here.study
+    folder = StudyFolder.create(tmp_path / "study", STUDY)
+    shutil.copytree(out / "finished", folder.finished)
     assert bits_of(folder) == bits_of(here)
     assert set(folder.states(names_of(folder)).values()) == {"done"}
-    assert import_runs(folder, [out]).known == 3
+    assert not folder.damage()
 
 
 def test_what_is_missing_there_is_one_sentence(tmp_path: Path) -> None:
@@ -153,7 +151,7 @@ def test_runs_come_back_with_what_was_asked_for_and_the_same_performance(
     assert run(tmp_path / "out", episodes=episodes, policies=policies) == 0
     shutil.move(tmp_path / "out", tmp_path / "back")
     folder = StudyFolder.create(tmp_path / "study", quick_study())
-    assert import_runs(folder, [tmp_path / "back"]).imported == 3
+    shutil.copytree(tmp_path / "back" / "finished", folder.finished)
     for name in names_of(folder):
         ours, theirs = folder.store.run(name), undisturbed.store.run(name)
         assert isinstance(ours.curve, Episodes if episodes else EpisodeBins)

@@ -1,5 +1,6 @@
 """One changed bit, a missing file and numbers that do not fit together are found."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -7,15 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cycletime.cli import main
 from cycletime.errors import RunError
 from cycletime.studies.leases import hold_lease
 from cycletime.studies.study_folder import StudyFolder, damaged_runs, move_aside
+from cycletime.studies.worker_pool import run_study
 from cycletime.training.checkpoints import Checkpoint, Manifest
 from cycletime.training.finished_run import FinishedRun
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.run_store import Bundle, write_bundles
 from tests.studies.small import finish, finished, names_of, specs_of
+from tests.studies.stand_ins import InTurn
 from tests.training.runs.finished import recomputed
 
 
@@ -123,6 +127,37 @@ def test_a_file_that_cannot_be_read_hides_no_other_and_its_runs_are_not_done(
     fresh = StudyFolder.open(folder.path)
     assert sorted(fresh.states(names_of(folder)).values()) == [*["done"] * 5, "pending"]
     assert list(fresh.store.damaged) == [first]
+
+
+@pytest.mark.parametrize(
+    ("kernels", "said"), [((None, "aaa"), 0), (("aaa", "aaa"), 0), (("aaa", "bbb"), 2), (("bbb", None, "aaa"), 2)]
+)
+def test_files_of_another_kernel_that_were_copied_into_a_study_are_told_of_and_stay_apart(
+    make_folder: Callable[..., StudyFolder],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    kernels: tuple[str | None, ...],
+    said: int,
+) -> None:
+    folder = make_folder()
+    for number, (spec, kernel) in enumerate(zip(specs_of(folder), kernels, strict=False)):
+        machine = {"device": "A card", **({} if kernel is None else {"kernel": kernel})}
+        elsewhere = tmp_path / str(number)
+        elsewhere.mkdir()
+        (path,) = write_bundles(elsewhere, [finished(spec, machine=machine)])
+        folder.finished.mkdir(exist_ok=True)
+        shutil.copy(path, folder.finished)
+    disputes = folder.checked().disputes()
+    assert len(disputes) == said
+    for kernel in {*kernels} - {None} if said else ():
+        assert any(
+            f"has runs of ppo by the kernel {kernel}, and others here are by another" in each for each in disputes
+        )
+    assert main(["study", "verify", str(folder.path)]) == bool(said)
+    assert all(f"  {each}" in capsys.readouterr().out for each in disputes[:1])
+    files = sorted(folder.finished.iterdir())
+    run_study(folder, InTurn(), stop=lambda: True)
+    assert (sorted(folder.finished.iterdir()) == files) == bool(said)
 
 
 def test_a_run_whose_checkpoints_are_all_damaged_is_told_of_and_begins_anew_when_it_is_put_aside(

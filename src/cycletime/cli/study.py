@@ -321,33 +321,6 @@ def print_packed(packed: PackSummary, file: Path) -> None:
     print(f"There: python {printable(file.name)} OUT")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ImportRuns:
-    """Add finished runs to a study that plans them, after verifying them."""
-
-    folder: Annotated[Positional[Path], arg(metavar="STUDY")]
-    """The study's folder; a new one where another study is given, such as one that a pack has computed."""
-    sources: Annotated[Positional[NameListOption], arg(metavar="FROM ...")] = NO_NAMES
-    """Folders of runs, or folders that contain some, such as other studies; or files of finished runs."""
-
-    def run(self) -> int:
-        """Copy them; status 1 if some are damaged."""
-        from cycletime.studies.run_import import import_runs, open_or_create_study
-
-        if not self.sources:
-            raise InputError("There is nothing to import: give folders of runs, or folders that contain some.")
-        sources = [Path(source) for source in self.sources]
-        folder = open_or_create_study(self.folder, sources)
-        taken = import_runs(folder, sources)
-        for run, wrong in taken.damaged.items():
-            print(printable(f"  {run}: {wrong}"))
-        print(
-            f"{folder.study.name}: {taken.imported:,} taken, {taken.known:,} known already, {taken.not_planned:,} not "
-            f"planned, {taken.busy:,} being trained, {len(taken.damaged):,} damaged"
-        )
-        return 1 if taken.damaged else 0
-
-
 @dataclass(frozen=True)
 class StudyCommand:
     """Run many trainings from one file, and judge them."""
@@ -361,7 +334,6 @@ class StudyCommand:
             | Annotated[VerifyStudy, subcommand("verify")]
             | Annotated[ExportStudy, subcommand("export")]
             | Annotated[PackStudy, subcommand("pack")]
-            | Annotated[ImportRuns, subcommand("import")]
             | Annotated[ReportCommand, subcommand("report")]
         ]
     ]

@@ -1,7 +1,7 @@
 """Studies packed for a machine that has JAX and little else: the package's sources and the studies, in one file.
 
 `python pack.zip OUT` runs them there (`cycletime.studies.pack_main`), one after the other. OUT, or OUT/NAME for
-each of several, is a study like any other, whose finished runs `cycletime study import` takes.
+each of several, is a study like any other; its files in finished/ may be copied into those of the same study elsewhere.
 """
 
 from __future__ import annotations

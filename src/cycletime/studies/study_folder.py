@@ -270,10 +270,32 @@ class StudyFolder:
         return [*sentences, *self.disputes()]
 
     def disputes(self) -> list[str]:
+        """What files that were copied here must not bring: other scores of a run, or runs of another kernel's code."""
+        first_files: dict[tuple[Any, Any], Path] = {}
+        for bundle in self.store.bundles.values():
+            for about in bundle.about:
+                algorithm, machine = about["spec"].get("algorithm"), about["result"].get("machine")
+                if isinstance(machine, dict) and (kernel := machine.get("kernel")) is not None:
+                    first_files.setdefault((str(algorithm), str(kernel)), bundle.path)
+        kernels = Counter(algorithm for algorithm, _ in first_files)
         return [
-            f"{name} has other scores in {other} than in {first.name} beside it, which are taken: remove one of them."
-            for name, (first, other) in self.store.disputed.items()
+            *(
+                f"{name} has other scores in {other} than in {first.name} beside it, which are taken: remove one of "
+                "them."
+                for name, (first, other) in self.store.disputed.items()
+            ),
+            *(
+                f"{path} has runs of {algorithm} by the kernel {kernel}, and others here are by another, so that their "
+                "bits are not comparable: remove the files of one of them."
+                for (algorithm, kernel), path in first_files.items()
+                if kernels[algorithm] > 1
+            ),
         ]
+
+    def tidy(self) -> None:
+        """Put small files of finished runs together, unless some are to be told apart."""
+        if not self.disputes():
+            self.store.tidy()
 
     def states(self, names: Iterable[str]) -> dict[str, RunState]:
         begun = {path.name for path in self.runs.glob("*")}

@@ -76,7 +76,7 @@ def run_study(
         pool.close(wait_s)
         for observer in observers:
             observer.end()
-    folder.store.tidy()
+    folder.tidy()
     states = folder.states(names)
     pool.report_done(states)
     return Counter(states.values())

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -138,39 +137,14 @@ def test_to_plan_imports_no_module_of_an_environment(
     assert "my_robot" not in sys.modules
 
 
-@pytest.mark.parametrize("command", ["status", "retry", "verify", "report", "export", "import"])
+@pytest.mark.parametrize("command", ["status", "retry", "verify", "report", "export"])
 def test_what_is_no_folder_of_a_study(command: str, tmp_path: Path, said: Say) -> None:
-    more = {"export": [str(tmp_path / "a.csv")], "import": [str(tmp_path)]}.get(command, [])
+    more = [str(tmp_path / "a.csv")] if command == "export" else []
     (tmp_path / "study.toml").write_text(STUDY)
     missing, file = str(tmp_path / "a\x1b[31mb"), str(tmp_path / "study.toml")
     hint = "give the one that 'cycletime study run' has as --out."
     assert said("study", command, missing, *more) == f"There is no folder {missing!r}: {hint}"
     assert said("study", command, file, *more).startswith(f"{file!r} is a file: give the study's folder, which ")
-
-
-def test_what_has_no_runs_to_import_makes_no_folder(tmp_path: Path, said: Say) -> None:
-    begun = StudyFolder.create(tmp_path / "begun", small_study())
-    junk = tmp_path / "junk"
-    junk.mkdir()
-    os.mkfifo(junk / "pipe.npz")
-    with zipfile.ZipFile(tmp_path / "pack.zip", "w") as pack:
-        pack.writestr("a", "b")
-    (tmp_path / "empty").touch()
-    sentences = {
-        str(begun.path): f"There is no finished run in {begun.path}: ",
-        str(junk): f"There is no finished run in {junk}: ",
-        str(junk / "pipe.npz"): f"There is no finished run in {junk / 'pipe.npz'}: ",
-        "/dev/zero": "There is no finished run in /dev/zero: ",
-        str(tmp_path / "pack.zip"): f"{tmp_path / 'pack.zip'} is not a file of finished runs, which end with .npz: ",
-        str(tmp_path / "empty"): f"{tmp_path / 'empty'} is not a file of finished runs, which end with .npz: ",
-        str(tmp_path / "\x1b[2J"): rf"{tmp_path}/\x1b[2J is not there: ",
-    }
-    for source, sentence in sentences.items():
-        assert said("study", "import", str(begun.path), source).startswith(sentence)
-        assert said("study", "import", str(tmp_path / "new"), str(begun.path), source).startswith(
-            "There is no finished"
-        )
-    assert not (tmp_path / "new").exists()
 
 
 def test_what_a_run_says_cannot_move_the_cursor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

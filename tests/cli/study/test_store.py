@@ -1,4 +1,4 @@
-"""retry, verify, export and import, as people call them."""
+"""retry, verify and export, as people call them."""
 
 import re
 import shutil
@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cycletime.cli import main
-from cycletime.cli.options import NameList
-from cycletime.cli.study import ExportStudy, ImportRuns, RetryStudy, VerifyStudy
+from cycletime.cli.study import ExportStudy, RetryStudy, VerifyStudy
 from cycletime.errors import InputError
 from cycletime.studies.study_folder import MAX_FAILURES, StudyFolder
 from cycletime.studies.worker import finish_run
@@ -87,33 +86,6 @@ def test_a_torn_file_is_damaged_and_its_runs_are_not_done(
     assert re.match(rf"  {file}: .*\nquick: 0 runs good, 1 files damaged\n", capsys.readouterr().out)
     assert main(["study", "report", str(file.parents[1])]) == 1
     assert f"{file}isdamaged" in "".join(capsys.readouterr().out.split())  # it is wrapped
-
-
-def test_runs_are_imported_and_damaged_ones_named(
-    empty: StudyFolder, copy: StudyFolder, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = file_in(copy)
-    content = file.read_bytes()
-    file.write_bytes(content[:-1])
-    assert ImportRuns(folder=empty.path, sources=NameList([str(copy.path)])).run() == 1
-    told = capsys.readouterr().out.splitlines()
-    assert told[0] == f"  {file}: File is not a zip file"
-    assert told[1] == "quick: 0 taken, 0 known already, 0 not planned, 0 being trained, 1 damaged"
-    file.write_bytes(content)
-    for count in ("3 taken, 0 known already", "0 taken, 3 known already"):
-        assert ImportRuns(folder=empty.path, sources=NameList([str(copy.path)])).run() == 0
-        assert capsys.readouterr().out == f"quick: {count}, 0 not planned, 0 being trained, 0 damaged\n"
-    assert bits_of(empty) == bits_of(copy)
-    with pytest.raises(InputError, match=r"^There is nothing to import: give folders of runs"):
-        ImportRuns(folder=empty.path).run()
-
-
-def test_a_folder_that_is_no_study_yet_becomes_the_imported_one(
-    copy: StudyFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["study", "import", str(tmp_path / "new"), str(copy.path)]) == 0
-    assert capsys.readouterr().out.startswith("quick: 3 taken")
-    assert bits_of(tmp_path / "new") == bits_of(copy)
 
 
 def test_curves_are_exported(quick: StudyFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
