@@ -14,7 +14,7 @@ COMMANDS = (
     *("transfer ppo", "transfer sac", "transfer a2c", "transfer tqc", "transfer td3", "transfer ddpg", "transfer file"),
     "explain",
     *("train", "resume", "watch", "evaluate", "plot", "export", "tune", "advise", "report", "latency", "gpu"),
-    *(f"study {each}" for each in ["run", "plan", "status", "retry", "verify", "export", "pack", "import", "report"]),
+    *(f"study {each}" for each in ["run", "plan", "status", "retry", "verify", "export", "pack", "report"]),
     *(f"experiment {each}" for each in ["list", "run", "pack", "collect", "verdicts", "table", "figures", "report"]),
     *(f"robot {each}" for each in ["check", "run", "resume", "replay", "simulate", "fault"]),
 )
