@@ -69,14 +69,14 @@ class Advise(ValueOptions, TaskOptions):
         """Ask, run, and print the answer; status 1 where there is none yet."""
         from cycletime.reports.advice_text import save_advice
         from cycletime.studies.advice_search import Budget, MachineMeasurements, advise
-        from cycletime.studies.executors import ExecutorOptions, make_executor
+        from cycletime.studies.executors import make_executor
         from cycletime.studies.progress import StudyProgress
         from cycletime.training.machine import prepare_jax
         from cycletime.training.process import stopping
 
         question = self._question()
         budget = Budget(None if self.minutes is None else 60 * self.minutes, self.simulated_hours)
-        executor = make_executor("local", ExecutorOptions(workers=self.workers), question.device)
+        executor = make_executor("local", question.device, self.workers)
         prepare_jax("cpu")  # only small calls are timed here; runs are computed by workers
         with stopping() as stopper:
             advice = advise(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Optional
@@ -48,10 +48,10 @@ class WorkerOptions:
     """Further options of sbatch, such as account=lab."""
 
     def executor_for(self, device: str) -> Executor:
-        from cycletime.studies.executors import ExecutorOptions, make_executor
+        from cycletime.studies.executors import OPTIONS, make_executor
 
-        own = {each.name: getattr(self, each.name) for each in fields(ExecutorOptions) if each.name != "options"}
-        return make_executor(self.executor, ExecutorOptions(**own, options=tuple(self.sbatch)), device)
+        own = {name: getattr(self, name) for names in OPTIONS.values() for name in names}
+        return make_executor(self.executor, device, self.workers, **own)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,12 +149,12 @@ def _that_may_be_tried(plan: Plan, left: tuple[PlannedRun, ...]) -> tuple[Planne
 
 
 def _print_estimate(plan: Plan, left: tuple[PlannedRun, ...], given_workers: int | None) -> None:
-    from cycletime.studies.executors import ExecutorOptions, make_executor
+    from cycletime.studies.executors import make_executor
     from cycletime.studies.hardware_estimates import estimate_wall_time, measure_costs
     from cycletime.studies.progress import format_seconds
     from cycletime.training.machine import processor
 
-    workers = make_executor("local", ExecutorOptions(workers=given_workers), plan.study.device).workers
+    workers = make_executor("local", plan.study.device, given_workers).workers
     costs, start_s = measure_costs(plan, left)
     for (task, algorithm, _), cost in costs.items():
         runs = max(cost.runs_at_once, plan.study.width or 1)

@@ -7,12 +7,12 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from cycletime.errors import InputError, MachineError, RunError
 from cycletime.processes import END_TIMEOUT_S, kill_session
@@ -157,33 +157,12 @@ def _end(process: subprocess.Popen[bytes]) -> str:
     return said.decode(errors="replace")
 
 
-_OPTIONS_OF_ONE = {
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "local": (),
     "ray": ("address", "gpus"),
-    "slurm": ("partition", "minutes", "cpus", "memory_gb", "gres", "options"),
+    "slurm": ("partition", "minutes", "cpus", "memory_gb", "gres", "sbatch"),
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExecutorOptions:
-    """Options of executors, as 'cycletime study run --help' describes them; None or empty for their own defaults."""
-
-    workers: int | None = None
-    address: str | None = None
-    gpus: float | None = None
-    partition: str | None = None
-    minutes: int | None = None
-    cpus: int | None = None
-    memory_gb: int | None = None
-    gres: str | None = None
-    options: Sequence[str] = ()
-    """Further options of sbatch, each as NAME=VALUE."""
-
-    @property
-    def given(self) -> dict[str, object]:
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {name: value for name, value in values.items() if value is not None and value != ()}
-
-
+"""By executor, its own options, as 'cycletime study run --help' describes them."""
 MOST_WORKERS = 10_000
 """Each is a process; a number beyond is a slip of the keyboard."""
 
@@ -195,38 +174,25 @@ def check_workers(workers: int | None) -> None:
         raise InputError(f"workers is {workers}: it must be at most {MOST_WORKERS:,}.")
 
 
-def make_executor(name: str, options: ExecutorOptions, device: str = "cpu") -> Executor:
-    if name not in ("local", *_OPTIONS_OF_ONE):
+def make_executor(name: str, device: str = "cpu", workers: int | None = None, **options: Any) -> Executor:  # noqa: ANN401
+    """An executor with options of its own; None or empty stands for its defaults."""
+    if name not in OPTIONS:
         raise InputError(f"{name!r} is not an executor: give local, ray or slurm.")
-    given, workers = options.given, options.workers
-    for other, names in _OPTIONS_OF_ONE.items():
+    given = {each: value for each, value in options.items() if value not in (None, ())}
+    for other, names in OPTIONS.items():
         for each in names:
             if each in given and other != name:
-                label = "sbatch" if each == "options" else each
-                raise InputError(f"{label} is {given[each]!r}: that is for the executor {other}, and this is {name}.")
+                raise InputError(f"{each} is {given[each]!r}: that is for the executor {other}, and this is {name}.")
     check_workers(workers)
     if name == "slurm":
-        return _make_slurm(given, options.options)
+        from cycletime.studies.slurm_executor import SlurmExecutor
+
+        return SlurmExecutor(**given) if workers is None else SlurmExecutor(workers=workers, **given)
     if name == "ray":
         from cycletime.studies.ray_executor import RayExecutor
 
-        gpus = options.gpus if options.gpus is not None else 0.0 if device == "cpu" else 1.0
-        if not gpus >= 0:
-            raise InputError(f"gpus is {gpus}: it must be at least 0.")
-        return RayExecutor.connect(options.address, workers=workers, gpus=gpus)
+        return RayExecutor.connect(workers=workers, **{"gpus": 0.0 if device == "cpu" else 1.0, **given})
     if device == "cpu":
         return LocalExecutor() if workers is None else LocalExecutor(workers)
     gpu_names = visible_gpus()
     return LocalExecutor(workers or max(1, len(gpu_names)), gpu_names)  # several processes on one GPU only take turns
-
-
-def _make_slurm(given: Mapping[str, object], options: Sequence[str]) -> Executor:
-    from cycletime.studies.slurm_executor import SlurmExecutor
-
-    further: dict[str, str] = {}
-    for each in options:
-        key, equals, value = each.partition("=")
-        if not equals or not key.strip("-"):
-            raise InputError(f"sbatch is {each!r}: give it as NAME=VALUE, such as account=lab.")
-        further[key.lstrip("-")] = value
-    return SlurmExecutor(**{**given, "options": further})  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from typing import Any
 from cycletime.errors import InputError, RunError
 from cycletime.streams import lenient_streams
 from cycletime.studies.events import Event, StudyObserver, WallTimeRecorder
-from cycletime.studies.executors import ExecutorOptions, make_executor
+from cycletime.studies.executors import make_executor
 from cycletime.studies.plan import Plan
 from cycletime.studies.spec_file import study_from_table
 from cycletime.studies.study_folder import RunState, StudyFolder, format_states
@@ -37,7 +37,7 @@ def _run(manifest: Mapping[str, Any], out: Path, workers: int | None, wanted: Sa
                     part["keep"]["episodes"] or wanted.episodes, part["keep"]["policies"] or wanted.policies
                 )
                 folder = StudyFolder.create(out / part["folder"], study_from_table(part["study"]), keep=keep)
-                executor = make_executor("local", ExecutorOptions(workers=workers), folder.study.device)
+                executor = make_executor("local", folder.study.device, workers)
                 counts = run_study(
                     folder,
                     executor,

@@ -32,17 +32,13 @@ class RayExecutor:
     """By Ray's reference, the workers that have not ended."""
 
     @classmethod
-    def connect(
-        cls,
-        address: str | None = None,
-        *,
-        workers: int | None = None,
-        gpus: float = 0.0,
-    ) -> RayExecutor:
+    def connect(cls, address: str | None = None, *, workers: int | None = None, gpus: float = 0.0) -> RayExecutor:
         """Connect to a cluster ('auto', HOST:PORT or ray://HOST:PORT), or start one that ends with this process.
 
         By default as many tasks at a time as the cluster has room for, with so many GPUs for each.
         """
+        if not gpus >= 0:
+            raise InputError(f"gpus is {gpus}: it must be at least 0.")
         try:
             import ray
         except ImportError:

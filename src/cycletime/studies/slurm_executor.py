@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,14 +35,18 @@ class SlurmExecutor:
     cpus: int = 1
     memory_gb: int | None = None
     gres: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-    """Further options of sbatch by name, such as account or qos."""
+    sbatch: Sequence[str] = ()
+    """Further options of sbatch, each as NAME=VALUE, such as account=lab."""
     jobs: dict[str, Path] = field(default_factory=dict)
     """By worker, the folder of its job's log."""
     gone_s: dict[str, float] = field(default_factory=dict)
     """By worker, since when its job is out of the queue."""
 
     def __post_init__(self) -> None:
+        for option in self.sbatch:
+            name, equals, _ = option.partition("=")
+            if not equals or not name.strip("-"):
+                raise InputError(f"sbatch is {option!r}: give it as NAME=VALUE, such as account=lab.")
         try:
             import submitit  # noqa: F401
         except ImportError:
@@ -50,7 +54,7 @@ class SlurmExecutor:
         for command in ("sbatch", "squeue", "scancel"):
             if shutil.which(command) is None:
                 raise InputError(f"Slurm's {command} is not on this machine: give the command on a login node.")
-        for name in ("workers", "minutes", "cpus", "memory_gb"):
+        for name in ("minutes", "cpus", "memory_gb"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InputError(f"{name} is {value}: it must be at least 1.")
@@ -76,7 +80,10 @@ class SlurmExecutor:
             signal_delay_s=min(SIGNAL_DELAY_S, self.minutes * 30),
             setup=[f"export {name}={shlex.quote(value)}" for name, value in worker_environment(device).items()],
             stderr_to_stdout=True,
-            additional_parameters={"requeue": True, **self.options},
+            additional_parameters={
+                "requeue": True,
+                **{name.lstrip("-"): value for name, _, value in (option.partition("=") for option in self.sbatch)},
+            },
             **{name: value for name, value in wanted.items() if value is not None},
         )
         names = [f"{array.name}-{index}" for index in range(count)]

@@ -61,12 +61,12 @@ class Study(StudySpec):
             progress: Whether to show progress, on standard error or in the notebook.
             stop: Asked about twice a second; when it returns True, workers save and exit.
         """
-        from cycletime.studies.executors import ExecutorOptions, make_executor
+        from cycletime.studies.executors import make_executor
         from cycletime.studies.progress import StudyProgress
         from cycletime.studies.worker_pool import run_study
 
         folder = StudyFolder.create(Path(out), self)
-        chosen = make_executor(executor, ExecutorOptions(workers=workers), self.device)
+        chosen = make_executor(executor, self.device, workers)
         run_study(folder, chosen, observers=[StudyProgress(chosen.workers)] if progress else [], stop=stop)
         return StudyResults(folder)
 

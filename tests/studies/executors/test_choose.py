@@ -7,28 +7,28 @@ from typing import Any
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.studies.executors import ExecutorOptions, LocalExecutor, make_executor
+from cycletime.studies.executors import LocalExecutor, make_executor
 
 
 def test_local_is_one_process_for_each_core_or_as_many_as_are_given() -> None:
-    assert make_executor("local", ExecutorOptions()) == LocalExecutor()
-    assert make_executor("local", ExecutorOptions(workers=3)).workers == 3
+    assert make_executor("local") == LocalExecutor()
+    assert make_executor("local", workers=3).workers == 3
 
 
 def test_each_gpu_has_one_process_unless_more_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert make_executor("local", ExecutorOptions(), device="gpu") == LocalExecutor(1), "nothing tells of any"
+    assert make_executor("local", "gpu") == LocalExecutor(1), "nothing tells of any"
     smi = tmp_path / "nvidia-smi"
     smi.write_text("#!/bin/sh\necho GPU-1\necho GPU-2\n")
     smi.chmod(0o755)
-    assert make_executor("local", ExecutorOptions(), device="gpu") == LocalExecutor(2, ("GPU-1", "GPU-2"))
-    assert make_executor("local", ExecutorOptions(workers=3), device="gpu") == LocalExecutor(3, ("GPU-1", "GPU-2"))
+    assert make_executor("local", "gpu") == LocalExecutor(2, ("GPU-1", "GPU-2"))
+    assert make_executor("local", "gpu", 3) == LocalExecutor(3, ("GPU-1", "GPU-2"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5, 3,7")
-    assert make_executor("local", ExecutorOptions(), device="gpu") == LocalExecutor(3, ("5", "3", "7"))
+    assert make_executor("local", "gpu") == LocalExecutor(3, ("5", "3", "7"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert make_executor("local", ExecutorOptions(), device="gpu") == LocalExecutor(1)
-    assert make_executor("local", ExecutorOptions(workers=2)) == LocalExecutor(2)
+    assert make_executor("local", "gpu") == LocalExecutor(1)
+    assert make_executor("local", workers=2) == LocalExecutor(2)
 
 
 @pytest.mark.parametrize(
@@ -41,15 +41,15 @@ def test_each_gpu_has_one_process_unless_more_are_given(tmp_path: Path, monkeypa
         ("local", {"address": "auto"}, "address is 'auto': that is for the executor ray, and this is local."),
         ("slurm", {"gpus": 0.5}, "gpus is 0.5: that is for the executor ray, and this is slurm."),
         ("ray", {"partition": "long"}, "partition is 'long': that is for the executor slurm, and this is ray."),
-        ("ray", {"options": ("qos=low",)}, "sbatch is ('qos=low',): that is for the executor slurm, and this is ray."),
+        ("ray", {"sbatch": ("qos=low",)}, "sbatch is ('qos=low',): that is for the executor slurm, and this is ray."),
         ("ray", {"gpus": -1.0}, "gpus is -1.0: it must be at least 0."),
         ("ray", {"gpus": float("nan")}, "gpus is nan: it must be at least 0."),
-        ("slurm", {"options": ("qos",)}, "sbatch is 'qos': give it as NAME=VALUE, such as account=lab."),
+        ("slurm", {"sbatch": ("qos",)}, "sbatch is 'qos': give it as NAME=VALUE, such as account=lab."),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(name: str, given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError) as caught:
-        make_executor(name, ExecutorOptions(**given))
+        make_executor(name, **given)
     assert str(caught.value) == sentence
 
 
@@ -63,7 +63,7 @@ def test_what_is_wrong_is_said_in_a_sentence(name: str, given: dict[str, Any], s
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, name: str, package: str, sentence: str) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(InputError) as caught:
-        make_executor(name, ExecutorOptions())
+        make_executor(name)
     assert str(caught.value) == sentence
 
 
@@ -71,4 +71,4 @@ def test_without_slurm_s_commands_there_is_no_slurm(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "submitit", sys)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(InputError, match="Slurm's sbatch is not on this machine"):
-        make_executor("slurm", ExecutorOptions())
+        make_executor("slurm")

@@ -145,7 +145,7 @@ def test_who_is_asked_to_stop_lets_jobs_save_and_takes_back_those_that_wait(
                 under_way.append(event)
 
     watcher = Watcher(folder)
-    executor = SlurmExecutor(workers=runs, minutes=30, cpus=os.cpu_count() or 1, options={"comment": "wide"})
+    executor = SlurmExecutor(workers=runs, minutes=30, cpus=os.cpu_count() or 1, sbatch=["comment=wide"])
     counts = run_study(folder, executor, observers=[watcher], stop=lambda: bool(under_way))
     assert counts == {"stopped": 1, "pending": runs - 1}
     assert queued_jobs() == {}

@@ -80,7 +80,7 @@ def test_the_queue_names_workers_by_array_and_index(tmp_path: Path) -> None:
 
 
 def test_workers_are_an_array_of_jobs_that_come_back_by_themselves(arrays: type[Arrays], tmp_path: Path) -> None:
-    slurm = SlurmExecutor(workers=5, partition="long", memory_gb=3, gres="gpu:1", options={"account": "lab"})
+    slurm = SlurmExecutor(workers=5, partition="long", memory_gb=3, gres="gpu:1", sbatch=["account=lab"])
     assert slurm.start(tmp_path, "cycletime-ab", 2, "cpu") == ["cycletime-ab.0-0", "cycletime-ab.0-1"]
     assert slurm.start(tmp_path, "cycletime-ab", 1, "cpu") == ["cycletime-ab.1-0"]
     first, second = arrays.made
