@@ -14,11 +14,11 @@ from cycletime.agents.numpy_policy import NumpyPolicy
 from cycletime.cli import main
 from cycletime.policies.export import onnx_actions
 from cycletime.studies.study_folder import StudyFolder, open_run, policy_of
-from cycletime.studies.worker import finish_run
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.worlds import ActionBounds
 from tests.policies.conftest import BOUNDS, Trained, observations, spec_of, trained
 from tests.studies.small import names_of
+from tests.studies.stand_ins import train_run
 from tests.training.runs.finished import save_checkpoint
 
 
@@ -136,7 +136,7 @@ def test_a_run_of_a_study_that_is_not_finished(
 ) -> None:
     folder = StudyFolder.create(tmp_path / "study", quick.study)
     (name, *_) = names_of(folder)
-    assert finish_run(folder, name, stop=lambda: True) == "stopped"
+    assert train_run(folder, name, stop=lambda: True) == "stopped"
     assert main(["export", str(folder.runs / name), "--to", "numpy"]) == 0
     assert "reacher at 32ms, trained for " in capsys.readouterr().out
     assert (folder.runs / name / "numpy" / "policy.py").exists()

@@ -14,10 +14,7 @@ from pathlib import Path
 import pytest
 
 from cycletime.cli import main
-from cycletime.studies.leases import hold_lease
-from cycletime.studies.plan import Plan
 from cycletime.studies.study_folder import StudyFolder
-from cycletime.studies.worker import finish_run
 from cycletime.training import stepped_loop
 from cycletime.training.progress_bar import ProgressBar
 from cycletime.training.run_folder import RunFolder
@@ -185,57 +182,9 @@ def test_a_finished_run_is_told_again_and_not_trained_again(
     assert (tmp_path / whole.name / "result.json").stat().st_mtime_ns == before
 
 
-@pytest.fixture
-def study(quick: StudyFolder, tmp_path: Path) -> StudyFolder:
-    """The quick study, of which nothing is done, and the first run is stopped."""
-    folder = StudyFolder.create(tmp_path / "study", quick.study)
-    assert finish_run(folder, names_in(folder)[0], stop=lambda: True) == "stopped"
-    return folder
-
-
-def names_in(folder: StudyFolder) -> list[str]:
-    return [planned.name for planned in Plan.of(folder.study).runs]
-
-
-def test_runs_of_a_study_go_on_into_its_store(
-    study: StudyFolder, quick: StudyFolder, capsys: pytest.CaptureFixture[str]
+def test_a_run_of_a_study_goes_on_with_its_study(
+    quick: StudyFolder, whole: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    names = names_in(study)
-    assert study.state_of(names[0]) == "stopped"
-    assert main(["resume", *(str(study.runs / name) for name in names[:2])]) == 0
-    printed = capsys.readouterr()
-    assert re.findall(r"^seed (\d): average return .*?, \d+ s(.*)$", printed.out, re.MULTILINE) == [
-        ("0", ", resumed, identical"),
-        ("1", ""),
-    ]
-    assert "goes on from " in printed.err
-    assert list(study.states(names).values()) == ["done", "done", "pending"]
-    assert not list(study.runs.iterdir())
-    for name in names[:2]:
-        assert study.store.means(name).tolist() == quick.store.means(name).tolist()
-    assert main(["resume", str(study.runs / names[0])]) == 0, "it is done, and not trained again"
-    assert study.store.refresh() == set(names[:2])
-    assert len(list((study.path / "finished").iterdir())) == 2
-
-
-def test_a_signal_stops_a_run_of_a_study(study: StudyFolder, capfd: pytest.CaptureFixture[str]) -> None:
-    path = study.runs / names_in(study)[0]
-    with pytest.MonkeyPatch.context() as patch:
-        signalled(patch, signal.SIGINT)
-        assert main(["resume", str(path)]) == 130
-    assert capfd.readouterr().err.endswith(f"Stopped. To go on: cycletime resume {path}\n")
-    assert study.state_of(path.name) == "stopped"
-
-
-def test_what_of_a_study_cannot_be_resumed_is_one_sentence(
-    study: StudyFolder, whole: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    name = names_in(study)[0]
-    with hold_lease(study.leases, name, "w"):
-        assert main(["resume", str(study.runs / name)]) == 1
-    assert f"{name} is being trained by w on " in capsys.readouterr().err
-    assert main(["resume", str(study.runs / "nobody")]) == 2
-    assert "'nobody' is not a run of" in capsys.readouterr().err
-    assert main(["resume", str(study.runs / name), str(whole)]) == 2
-    assert "Some of the runs are a study's" in capsys.readouterr().err
-    assert study.state_of(name) == "stopped"
+    assert main(["resume", str(whole), str(quick.runs / "some-run")]) == 2
+    said = f"some-run is a run of the study in {quick.path}: 'cycletime study run' with its file and --out goes on"
+    assert said in capsys.readouterr().err

@@ -68,6 +68,11 @@ def names_of(folder: StudyFolder) -> list[str]:
     return [planned.name for planned in Plan.of(folder.study).runs]
 
 
+def state_of(folder: StudyFolder, name: str) -> str:
+    """The state of one run."""
+    return folder.states([name])[name]
+
+
 def finished(spec: RunSpec, value: float | None = None, **changes: Any) -> FinishedRun:  # noqa: ANN401
     """A run as if it had been trained: four episodes, whose returns are the seed or a value."""
     ends = np.arange(1, 5, dtype=np.int64) * (spec.env_steps // 4)

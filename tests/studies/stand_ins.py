@@ -11,10 +11,11 @@ from cycletime.errors import RunError
 from cycletime.studies import worker
 from cycletime.studies.events import Event, StudyObserver
 from cycletime.studies.plan import Plan
-from cycletime.studies.study_folder import RunState
+from cycletime.studies.study_folder import RunState, StudyFolder
 from cycletime.studies.worker import StudyResultSink
 from cycletime.training.run_recorder import TrainingJob
-from tests.studies.small import finished
+from cycletime.training.trainer import RunOutcome, train_batch
+from tests.studies.small import finished, specs_of
 
 Work: TypeAlias = Callable[[str, str, int], object]
 """What a worker does: it is given the study's folder, its name, and how many there are."""
@@ -22,6 +23,13 @@ Work: TypeAlias = Callable[[str, str, int], object]
 
 class Death(BaseException):
     """A worker is killed."""
+
+
+def train_run(folder: StudyFolder, name: str, stop: Callable[[], bool] = lambda: False) -> RunOutcome:
+    """Train one run of a study in this process, as a worker does that has its lease."""
+    spec = next(spec for spec in specs_of(folder) if spec.name == name)
+    (outcome,) = train_batch([TrainingJob(folder.run_folder(spec))], StudyResultSink(folder), stop=stop)
+    return outcome
 
 
 @dataclass

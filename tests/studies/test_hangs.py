@@ -18,7 +18,7 @@ from cycletime.studies.study_folder import MAX_FAILURES, StudyFolder
 from cycletime.studies.worker_pool import run_study
 from cycletime.training.process import Stopper
 from tests.processes import started
-from tests.studies.small import names_of, wait_until
+from tests.studies.small import names_of, state_of, wait_until
 from tests.studies.stand_ins import Notes
 
 ONE = {"dts": ["16ms"], "rules": ["baseline"]}
@@ -148,7 +148,7 @@ def test_a_worker_that_hangs_ends_in_time_and_takes_what_it_has_started_with_it(
     words = [sys.executable, "-m", WORKER, str(study.folder.path), "cycletime-1-0", "1"]
     with started(words, DEVNULL, stdin=PIPE, start_new_session=True) as worker:
         wait_until(lambda: len(study.hung) == 2)
-        assert study.folder.state_of(names_of(study.folder)[0]) == "running"
+        assert state_of(study.folder, names_of(study.folder)[0]) == "running"
         if ending == "SIGTERM":
             worker.send_signal(signal.SIGTERM)
         else:

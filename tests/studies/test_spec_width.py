@@ -109,8 +109,6 @@ def test_a_study_that_grows_keeps_the_width_that_it_began_with(tmp_path: Path) -
     assert (began.study.width, grown.study.width, mixed(seeds=9).resolved().width) == (6, 6, 9)
     assert set(names(began.study)) < set(names(grown.study))
     assert StudyFolder.open(tmp_path / "study").study == grown.study
-    anew = StudyFolder.create(tmp_path / "study", mixed(seeds=9), change_engine=True)
-    assert anew.study.width == 9
 
 
 def test_on_another_device_the_width_is_chosen_anew() -> None:

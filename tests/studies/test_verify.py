@@ -18,7 +18,7 @@ from cycletime.training.finished_run import FinishedRun
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.run_store import Bundle, write_bundles
-from tests.studies.small import finish, finished, names_of, specs_of
+from tests.studies.small import finish, finished, names_of, specs_of, state_of
 from tests.studies.stand_ins import InTurn
 from tests.training.runs.finished import recomputed
 
@@ -109,11 +109,11 @@ def test_a_damaged_file_is_put_aside_under_its_own_name_and_its_runs_run_again(
     for number in (1, 2):
         finish(folder, [spec])
         (path,) = (folder.path / "finished").iterdir()
-        assert folder.state_of(spec.name) == "done"
+        assert state_of(folder, spec.name) == "done"
         aside = move_aside(folder, path)
         assert aside.parent == folder.path / "damaged"
         assert len(list(aside.parent.iterdir())) == number
-        assert folder.state_of(spec.name) == "pending"
+        assert state_of(folder, spec.name) == "pending"
     assert set(folder.states(names_of(folder)).values()) == {"pending"}
 
 

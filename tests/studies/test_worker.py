@@ -27,7 +27,7 @@ from cycletime.training import atomic_files, compiled_loop, trainer
 from cycletime.training.run_recorder import TrainingJob
 from cycletime.training.trainer import CompletedRun
 from tests.processes import started
-from tests.studies.small import bits_of, finished, make_old, names_of, quick_study, wait_until
+from tests.studies.small import bits_of, finished, make_old, names_of, quick_study, state_of, wait_until
 from tests.studies.stand_ins import Death, Trained
 
 NAME = "cycletime-1-0"
@@ -97,7 +97,7 @@ def test_what_others_hold_is_left_to_them(folder: StudyFolder, trained: Trained)
     with hold_lease(folder.leases, first, "other"):
         work(str(folder.path), NAME, 1)
     assert trained.runs == others
-    assert folder.state_of(first) == "pending"
+    assert state_of(folder, first) == "pending"
 
 
 def test_what_goes_wrong_with_one_run_is_noted_there_and_the_others_are_trained(
@@ -110,7 +110,7 @@ def test_what_goes_wrong_with_one_run_is_noted_there_and_the_others_are_trained(
     work(str(folder.path), NAME, 1)
     assert [each["error"] for each in folder.failures(bad).read()] == ["FloatingPointError: no number"] * 3
     assert trained.groups == [names_of(folder), [bad], [bad]]
-    assert folder.state_of(bad) == "failed"
+    assert state_of(folder, bad) == "failed"
     failed = [line for line in told(folder) if line.get("outcome") == "failed"]
     assert failed == [{"name": bad, "outcome": "failed", "error": "FloatingPointError: no number"}] * 3
     assert told(folder)[-1] == {"left": True}
@@ -136,7 +136,7 @@ def test_a_lost_lease_is_no_failure_of_the_run(
     work(str(folder.path), NAME, 1)
     assert (trained.runs, folder.failures(lost).read()) == (others, [])
     assert [line for line in told(folder) if line.get("name") == lost] == [{"name": lost}]
-    assert folder.state_of(lost) == "running", "it is the heir's"
+    assert state_of(folder, lost) == "running", "it is the heir's"
 
 
 @pytest.mark.parametrize("error", [DiskFullError("x cannot be written: the disk is full."), NoGpuError("No GPU here.")])
@@ -274,11 +274,11 @@ def test_a_frozen_worker_that_wakes_up_does_not_spoil_the_runs_of_its_heir(
     with started(words, DEVNULL, stdin=PIPE) as frozen:
         wait_until((tmp_path / "saved").exists)
         (held,) = folder.leases.glob("*.json")
-        assert folder.state_of(held.stem) == "running"
+        assert state_of(folder, held.stem) == "running"
         frozen.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, frozen.pid, os.WSTOPPED | os.WNOWAIT)
         make_old(held)
-        assert folder.state_of(held.stem) == "stopped"
+        assert state_of(folder, held.stem) == "stopped"
         work(str(folder.path), "cycletime-2-0", 1)
         assert bits_of(folder) == bits_of(undisturbed)
         folder.store.refresh()

@@ -11,7 +11,7 @@ from cycletime.studies import worker
 from cycletime.studies.events import Event, events_file, open_event_writer
 from cycletime.studies.study_folder import MAX_FAILURES, StudyFolder
 from cycletime.studies.worker_pool import MAX_SILENT_WORKERS, run_study
-from tests.studies.small import finished, names_of, specs_of
+from tests.studies.small import finished, names_of, specs_of, state_of
 from tests.studies.stand_ins import Death, InTurn, Notes, Trained
 
 ONE = {"dts": ["16ms"], "rules": ["baseline"]}
@@ -71,7 +71,7 @@ def test_a_run_that_kills_its_worker_is_told_from_those_that_are_trained_with_it
     bad = names_of(folder)[place]
     trained.before = killer_of(bad)
     assert run_study(folder, InTurn()) == {"done": 7, "failed": 1}
-    assert folder.state_of(bad) == "failed"
+    assert state_of(folder, bad) == "failed"
     deadly = [len(group) for group in trained.groups if bad in group]
     assert deadly == [8, 4, 2, 1, 1, 1]
     assert not any(folder.failures(name).is_final for name in names_of(folder) if name != bad)

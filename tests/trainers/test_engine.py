@@ -17,10 +17,10 @@ from cycletime.studies.plan import Plan
 from cycletime.studies.spec_file import study_from_table, study_table
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.studies.watchdog import Watchdog
-from cycletime.studies.worker import finish_run
 from cycletime.trainers.engine import TrainerBatch, TrainerEngine
 from cycletime.training.engine import Chunk
 from cycletime.training.spec import RunSpec
+from tests.studies.stand_ins import train_run
 
 TABLE = {"name": "own", "algorithm": "ppo", "dts": ["20ms"], "simulated_s": 100, "tuned": {"discount": 0.9}}
 WRITE = "open('progress.csv', 'w').write('seconds,return\\n' + ''.join(f'{t},{-t}\\n' for t in range(10, 101, 10)))"
@@ -171,7 +171,7 @@ def test_a_function_in_a_study(tmp_path: Path) -> None:
     assert study_from_table(json.loads(json.dumps(study_table(study)))) == study
     folder = StudyFolder.create(tmp_path / "out", study)
     (name,) = (run.name for run in Plan.of(study).runs)
-    assert finish_run(folder, name) == "finished"
+    assert train_run(folder, name) == "finished"
     result = folder.store.result(name) if name in folder.store.refresh() else {}
     assert result["mean_over_episodes"] == 3 - 5.5
     assert result["where"] == result["machine"]["trainer"] == "own_module:train"

@@ -105,7 +105,7 @@ class ExperimentSelection(SizeOptions, ResultsOptions):
             )
         return self.declared.find_experiments(self.declared.experiments if self.all else self.names)
 
-    def workspace(self, device: str | None, *, change_engine: bool = False) -> Workspace:
+    def workspace(self, device: str | None) -> Workspace:
         from cycletime.experiments.running import Workspace
 
         return Workspace(
@@ -115,7 +115,6 @@ class ExperimentSelection(SizeOptions, ResultsOptions):
             size=self.size,
             device=device,
             engine=self.engine,
-            change_engine=change_engine,
         )
 
 
@@ -166,7 +165,7 @@ class RunExperiments(WorkerOptions, ExperimentSelection):
         from cycletime.studies.progress import StudyProgress
         from cycletime.training.process import stopping
 
-        chosen, workspace = self.experiments, self.workspace(self.device, change_engine=self.change_engine)
+        chosen, workspace = self.experiments, self.workspace(self.device)
         all_done = True
         with stopping() as stopper:
             for experiment in chosen:

@@ -28,8 +28,6 @@ class WorkerOptions:
     """Where workers run: local, ray or slurm."""
     workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core, or for each GPU)")] = None
     """Processes, tasks or jobs at a time."""
-    change_engine: bool = False
-    """Continue although the study began on another device or with another width."""
     address: Annotated[Text, arg(metavar="ADDRESS", help_behavior_hint="(default: a cluster on this machine)")] = None
     """Ray's cluster: auto, HOST:PORT or ray://HOST:PORT."""
     gpus: Annotated[Rate, arg(help_behavior_hint="(default: none, or 1 where the study is for GPUs)")] = None
@@ -74,7 +72,7 @@ class RunStudy(WorkerOptions):
 
         study = read_study(self.file)
         executor = self.executor_for(study.device)
-        folder = StudyFolder.create(self.out, study, change_engine=self.change_engine)
+        folder = StudyFolder.create(self.out, study)
         for told in folder.damage():
             print_status(told)
         with stopping() as stopper:
@@ -185,7 +183,7 @@ class StudyStatus:
     folder: Annotated[Positional[Path], arg(metavar="STUDY")]
     """The study's folder."""
     runs: bool = False
-    """Print the name and the state of every run; STUDY/runs/NAME is what 'watch', 'export' and 'resume' take."""
+    """Print the name and the state of every run; STUDY/runs/NAME is what 'watch', 'evaluate' and 'export' take."""
     tracebacks: bool = False
     """Print where in the code runs failed, too."""
 

@@ -244,10 +244,12 @@ class Resume(RunOptions):
 
         if not self.folders:
             raise InputError("There is nothing to resume: give the folder of a run.")
-        if studies := {study for path in self.folders if (study := StudyFolder.of_run(path))}:
-            if len(studies) > 1 or any(StudyFolder.of_run(path) is None for path in self.folders):
-                raise InputError("Some of the runs are a study's: resume those of each study apart.")
-            return self._resume_in(studies.pop())
+        for path in self.folders:
+            if (study := StudyFolder.of_run(path)) is not None:
+                raise InputError(
+                    f"{path.name} is a run of the study in {study}: 'cycletime study run' with its file and --out goes "
+                    "on with it."
+                )
         opened = [RunFolder.open(path) for path in self.folders]
         engines = {(engine_for(folder.spec).name, folder.spec.engine.device) for folder in opened}
         if len(engines) != 1:
@@ -257,21 +259,3 @@ class Resume(RunOptions):
         if runs_on_robot(opened[0].spec):
             return next((status for folder in opened if (status := train_robot_by_id(folder, self))), 0)
         return train_all(opened, self)
-
-    def _resume_in(self, study: Path) -> int:
-        """Go on with runs of a study, and put them into its store."""
-        from cycletime.studies.study_folder import StudyFolder
-        from cycletime.studies.worker import finish_run
-        from cycletime.training.process import stopping
-        from cycletime.training.progress_bar import show_progress
-
-        folder = StudyFolder.open(study)
-        with stopping() as stopper:
-            for path in self.folders:
-                with show_progress(path.name, 1, alike=True) as bars:
-                    ended = finish_run(folder, path.name, self.beside(bars[0]), stopper, self.checkpoint_s)
-                if ended == "stopped":
-                    print_status(f"Stopped. To go on: cycletime resume {path}")
-                    return stopper.status
-                print(result_line(folder.store.result(path.name), path))
-        return 0

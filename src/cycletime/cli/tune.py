@@ -71,7 +71,6 @@ class Tune(WorkerOptions):
                 executor,
                 observers=[StudyProgress(executor.workers)],
                 stop=stopper,
-                change_engine=self.change_engine,
             )
         if outcome is None:
             print_status("Stopped. The same command goes on.")

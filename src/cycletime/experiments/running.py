@@ -37,8 +37,6 @@ class Workspace:
     """Where JAX computes: cpu or gpu; by default where the studies say."""
     engine: str | None = None
     """What computes; 'auto' is the fastest that takes a run on the device; by default what the studies say."""
-    change_engine: bool = False
-    """Whether to go on though a study began on another."""
 
     def study(self, name: str) -> StudySpec:
         """A study in this size; one that follows from others needs these to be done."""
@@ -63,7 +61,7 @@ class Workspace:
                     f"{path} has runs of {before:,} environment steps, and this size has {study.env_steps:,}: give "
                     "the same --scale, or another folder as --out."
                 )
-        return StudyFolder.create(path, study, change_engine=self.change_engine, keep=experiment.save_options)
+        return StudyFolder.create(path, study, keep=experiment.save_options)
 
     def is_done(self, name: str) -> bool:
         path = self.out / name

@@ -133,26 +133,12 @@ Point: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class TunedSource:
-    """A file of tuned values, and what it says of the tuning that wrote it; None where it says nothing."""
-
-    file: str
-    sha256: str
-    tuning: str | None = None
-    trials: int | None = None
-    seeds: int | None = None
-    """Seeds of each trial."""
-    runs: int | None = None
-    """Of all trials, without the winner's with fresh seeds."""
-    simulated_hours: float | None = None
-
-
-@dataclass(frozen=True)
 class Tuned:
     dt: Duration | None
     """None if they hold at every cycle time, and no rule carries them."""
     values: Grid = field(default_factory=dict)
-    source: TunedSource | None = None
+    source: Mapping[str, Any] | None = None
+    """The name and the hash of the file of tuned values that they are from, if they are from one."""
 
 
 @dataclass(frozen=True)

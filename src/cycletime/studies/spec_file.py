@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, fields
+from dataclasses import fields
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -15,24 +15,15 @@ from cycletime.errors import InputError, quote, unknown_name_error
 from cycletime.libraries.synonyms import find_synonym, name_hint
 from cycletime.rules import ALGORITHMS, recommend, recommend_for
 from cycletime.rules.rule import own_rules_as_table, parse_own_rules
-from cycletime.studies.spec import HANG_TIMEOUT, MAX_RUNS, Grid, Point, StudySpec, Tuned, TunedSource
+from cycletime.studies.spec import HANG_TIMEOUT, MAX_RUNS, Grid, Point, StudySpec, Tuned
 from cycletime.training.engine import AUTO
 from cycletime.training.external import BUILT_IN, TrainerSpec, read_trainer, tuned_hyperparameters
 from cycletime.training.make_specs import TUNABLE, algorithms_with_rules, known_algorithms, tunable_names
 from cycletime.training.spec import AGENTS
-from cycletime.training.toml_files import MOST_BYTES, TunedFile, check_plain, read_toml, read_tuned
+from cycletime.training.toml_files import MOST_BYTES, check_plain, read_toml, read_tuned
 from cycletime.training.worlds import ClosedFormWorld, ForeignEnv, GymnasiumEnv, World
 
 _COUNTS = {each.name for kind in AGENTS.values() for each in fields(kind) if str(each.type).startswith("int")}
-_SOURCE_TYPES = {
-    "file": str,
-    "sha256": str,
-    "tuning": str,
-    "trials": int,
-    "seeds": int,
-    "runs": int,
-    "simulated_hours": float,
-}
 
 
 def read_values(
@@ -47,7 +38,7 @@ def read_values(
         if isinstance(own, str):
             read = read_tuned(folder / own)
             values = read.of(algorithm)
-            source = _source_of(own, read, algorithm)
+            source = {"file": own, "sha256": read.sha256}
             tuned[algorithm] = _tuned(algorithm, {"dt": values.dt, **values.values, "from": source}, trainer)
             # Fields that the study sets itself come before those of the file.
             file_s = {name: (value,) for name, value in values.others.items()}
@@ -86,52 +77,22 @@ def _tuned(algorithm: str, table: Mapping[str, Any], trainer: TrainerSpec | None
             meant = name_hint(name, algorithm, known)
             raise InputError(f"tuned has {name!r}: {algorithm} has {', '.join(known)}; other fields go to 'set'{meant}")
     dt = typed_duration(table["dt"]) if "dt" in table else None
-    return Tuned(dt, grid, _source(table["from"]) if "from" in table else None)
+    if "from" not in table:
+        return Tuned(dt, grid)
+    source = table["from"] if isinstance(table["from"], Mapping) else {}
+    kept = {key: source.get(key) for key in ("file", "sha256")}
+    if not all(isinstance(value, str) for value in kept.values()):
+        raise InputError(
+            f"tuned has from = {quote(table['from'])}: it is for what study.json keeps of a file of tuned values."
+        )
+    return Tuned(dt, grid, kept)
 
 
 def _tuned_table(tuned: Tuned) -> dict[str, Any]:
     table: dict[str, Any] = {"dt": str(tuned.dt)} if tuned.dt else {}
     if tuned.source is not None:
-        table["from"] = {name: value for name, value in asdict(tuned.source).items() if value is not None}
+        table["from"] = dict(tuned.source)
     return {**table, **_grid_table(tuned.values)}
-
-
-def _source_of(name: str, read: TunedFile, algorithm: str) -> dict[str, Any]:
-    """What a file of tuned values says of its tuning; invalid entries, which people may have written, are dropped."""
-    origin = read.origin(algorithm)
-    tuning = origin.get("tuning")
-    seeds = tuning.get("seeds") if isinstance(tuning, Mapping) else None
-    source = {
-        "tuning": origin.get("study"),
-        "trials": origin.get("trials"),
-        "seeds": len(seeds) if isinstance(seeds, list) else None,
-        "runs": origin.get("runs"),
-        "simulated_hours": origin.get("simulated_hours"),
-    }
-    sound = {key: value for key, value in source.items() if value is not None and _is_valid_source(key, value)}
-    return {"file": name, "sha256": read.sha256, **sound}
-
-
-def _source(source: object) -> TunedSource:
-    if not isinstance(source, Mapping) or not {"file", "sha256"} <= set(source) <= set(_SOURCE_TYPES):
-        raise InputError(
-            f"tuned has from = {quote(source)}: it is for what study.json keeps of a file of tuned values."
-        )
-    for key, value in source.items():
-        if not _is_valid_source(key, value):
-            raise InputError(f"tuned has {key} = {quote(value)} in 'from': it must be {_SOURCE_TYPES[key].__name__}.")
-    return TunedSource(**source)
-
-
-def _is_valid_source(key: str, value: object) -> bool:
-    try:
-        check_plain({key: value})
-    except InputError:
-        return False
-    if _SOURCE_TYPES[key] is str:
-        return isinstance(value, str)
-    kind = int if _SOURCE_TYPES[key] is int else int | float
-    return isinstance(value, kind) and not isinstance(value, bool) and 0 < value < inf
 
 
 def _others(table: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, Grid]:

@@ -131,21 +131,22 @@ class StudyFolder:
     """Whether only runs whose files were read and verified count as done."""
 
     @classmethod
-    def create(
-        cls, path: Path, study: StudySpec, *, change_engine: bool = False, keep: SaveOptions | None = None
-    ) -> StudyFolder:
+    def create(cls, path: Path, study: StudySpec, *, keep: SaveOptions | None = None) -> StudyFolder:
         """Make a study's folder, or update it; finished runs stay."""
         check_folder_free(path)
         before = cls.open(path) if (path / "study.json").exists() else None
-        study = study.resolved(before.study if before and not change_engine else None)
+        study = study.resolved(before.study if before else None)
         study.check_runs()  # before anything is written
         study_from_table(study_table(study))  # which refuses what could not be read again
         if before is not None:
-            before._check_same(study, change_engine=change_engine)
+            before._check_same(study)
         folder = cls(path, study, keep or (before.keep if before else SAVE_ALL))
         for each in (folder.leases, folder.runs):  # in this order: the first one is a sign
             make_folder(each)
-        folder._write()
+        text = sealed_text({"format": FORMAT, "study": study_table(study), "keep": asdict(folder.keep)})
+        file = path / "study.json"
+        if not file.exists() or file.read_text() != text:
+            write_whole(file, lambda unfinished: unfinished.write_text(text))
         return folder
 
     @classmethod
@@ -190,24 +191,17 @@ class StudyFolder:
         study = run.resolve().parent.parent
         return study if run.resolve().parent.name == "runs" and (study / "study.json").exists() else None
 
-    def _check_same(self, study: StudySpec, *, change_engine: bool) -> None:
+    def _check_same(self, study: StudySpec) -> None:
         if self.study.name != study.name:
             raise InputError(
                 f"{self.path} holds the study {self.study.name!r}, and not {study.name!r}: give another folder."
             )
         before, now = _engine_label(self.study), _engine_label(study)
-        if before != now and not change_engine:
+        if before != now:
             raise InputError(
                 f"The study in {self.path} began on {before}, and is now to go on with {now}: its "
-                "runs would not be comparable bit for bit, so give the same engine, or --change-engine."
+                "runs would not be comparable bit for bit, so give the same engine, or another folder."
             )
-
-    def _write(self) -> None:
-        file = self.path / "study.json"
-        data = {"format": FORMAT, "study": study_table(self.study), "keep": asdict(self.keep)}
-        text = sealed_text(data)
-        if not file.exists() or file.read_text() != text:
-            write_whole(file, lambda unfinished: unfinished.write_text(text))
 
     @property
     def runs(self) -> Path:
@@ -320,9 +314,6 @@ class StudyFolder:
         """Runs that are neither done nor have failed for good; if unclaimed, also without those being trained."""
         over = ("done", "failed", "running") if is_unclaimed else ("done", "failed")
         return tuple(run for run in plan.runs if states[run.name] not in over)
-
-    def state_of(self, name: str) -> RunState:
-        return self.states([name])[name]
 
 
 def check_folder_free(path: Path, what: str = "study", signs: Sequence[str] = _MARKERS) -> None:

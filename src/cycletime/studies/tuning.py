@@ -248,12 +248,11 @@ def tune(
     *,
     observers: Sequence[StudyObserver] = (),
     stop: Callable[[], bool] = lambda: False,
-    change_engine: bool = False,
 ) -> TuningResult | None:
     """Tune, or continue; None if stopped before the end."""
     check_folder_free(path, "tuning", _MARKERS)
     tuning.study.check_worlds()
-    run = _TuningRun(tuning, path, executor, observers, stop, change_engine)
+    run = _TuningRun(tuning, path, executor, observers, stop)
     trials = run.run_trials(tuning.grid()) if tuning.sampler == "grid" else run.search()
     if trials is None:
         return None
@@ -271,7 +270,6 @@ class _TuningRun:
     executor: Executor
     observers: Sequence[StudyObserver]
     stop: Callable[[], bool]
-    change_engine: bool
     points: dict[tuple[Any, ...], Point] = field(default_factory=dict)
     """Points with runs, in order; a sampler may ask for one twice."""
 
@@ -315,7 +313,7 @@ class _TuningRun:
         winner = ranking[0]
         name = f"{self.tuning.study.name}, the winner with fresh seeds"
         study = self.tuning.of([winner.point], self.tuning.fresh_seed_range(), name)
-        folder = StudyFolder.create(self.path / "fresh", study, change_engine=self.change_engine)
+        folder = StudyFolder.create(self.path / "fresh", study)
         if not self._run(folder):
             return None
         results = [folder.store.result(name) for name in folder.store.refresh()]
@@ -339,7 +337,7 @@ class _TuningRun:
             known, wanted = (table.pop("points", {}).get(self.tuning.algorithm, []) for table in (before, ours))
             if before == ours and known[: len(wanted)] == wanted:
                 return there
-        return StudyFolder.create(path, study, change_engine=self.change_engine)
+        return StudyFolder.create(path, study)
 
     def _run(self, folder: StudyFolder) -> bool:
         counts = run_study(folder, self.executor, observers=self.observers, stop=self.stop)

@@ -25,21 +25,19 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from cycletime.errors import InputError, MachineError, RunError, error_sentence
+from cycletime.errors import MachineError, RunError, error_sentence
 from cycletime.processes import handling, ignore_signal, owning_children, private_descriptors
 from cycletime.streams import lenient_streams
 from cycletime.studies.claim_runs import ClaimedRun, RunClaimer
 from cycletime.studies.events import Event, EventWriter, open_event_writer, stop_file
-from cycletime.studies.leases import hold_lease, lease_holders
 from cycletime.studies.plan import Plan
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.studies.watchdog import EndReason, Watchdog, run_watchdog
-from cycletime.training.engine import engine_for
 from cycletime.training.machine import prepare_jax
 from cycletime.training.observers import Progress, Status, TrainingObserver
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.run_recorder import SaveOptions, TrainingJob
-from cycletime.training.trainer import CHECKPOINT_S, CompletedRun, ResultSink, RunOutcome, train_batch
+from cycletime.training.trainer import CompletedRun, ResultSink, train_batch
 
 SINGLE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -75,40 +73,6 @@ class StudyResultSink(ResultSink):
         for recorder, _ in completed:
             recorder.folder.remove()
         return [None] * len(completed)
-
-
-def finish_run(
-    folder: StudyFolder,
-    name: str,
-    observers: Sequence[TrainingObserver] = (),
-    stop: Callable[[], bool] = lambda: False,
-    checkpoint_s: float = CHECKPOINT_S,
-) -> RunOutcome:
-    """Train one run of a study to its end in this process; a finished one is left alone."""
-    plan = Plan.of(folder.study)
-    planned = next((each for each in plan.runs if each.name == name), None)
-    if planned is None:
-        raise InputError(f"{name!r} is not a run of {folder.path}: the study does not plan it.")
-    spec = plan.spec(planned)
-    prepare_jax(engine_for(spec).jax_device(spec))
-    with hold_lease(folder.leases, name, "resume", stale_s=folder.stale_s) as lease:
-        if name in folder.store.refresh():
-            return "finished"
-        if lease is None:
-            who = lease_holders(folder.leases).get(name, "a worker of the study")
-            raise RunError(f"{name} is being trained by {who}: wait for it, or stop the study.")
-        job = TrainingJob(folder.run_folder(spec), observers, ClaimedRun(spec, lease).check)
-        timeout_s = float(folder.study.hang_timeout)
-
-        def exit_hung(_: EndReason, sentence: str) -> None:
-            print(f"cycletime: {name}: {sentence}.", file=sys.stderr, flush=True)
-            os._exit(1)  # nothing else ends an environment that hangs
-
-        with run_watchdog(Watchdog(timeout_s, stop, exit_hung)):
-            (outcome,) = train_batch([job], StudyResultSink(folder), stop=stop, checkpoint_s=checkpoint_s)
-    if isinstance(outcome, Exception):
-        raise outcome
-    return outcome
 
 
 EXIT_LEASE_LOST, EXIT_MACHINE_ERROR = 75, 74

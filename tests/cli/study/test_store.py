@@ -12,8 +12,8 @@ from cycletime.cli import main
 from cycletime.cli.study import ExportStudy, RetryStudy, VerifyStudy
 from cycletime.errors import InputError
 from cycletime.studies.study_folder import MAX_FAILURES, StudyFolder
-from cycletime.studies.worker import finish_run
-from tests.studies.small import bits_of, finish, names_of, specs_of
+from tests.studies.small import bits_of, finish, names_of, specs_of, state_of
+from tests.studies.stand_ins import train_run
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_runs_are_good_until_a_bit_changes_and_are_repaired_by_running_again(
     assert VerifyStudy(folder=copy.path).run() == 0
     assert capsys.readouterr().out == "quick: 0 runs good, 0 files damaged\n"
     for name in names_of(copy):
-        assert finish_run(StudyFolder.open(copy.path), name) == "finished"
+        assert train_run(StudyFolder.open(copy.path), name) == "finished"
     assert bits_of(copy) == bits_of(quick)
 
 
@@ -115,7 +115,7 @@ def test_a_run_whose_checkpoints_are_damaged_begins_anew_after_a_retry(
     assert f"The checkpoint {checkpoint} is damaged: its manifest.json cannot be read" in told
     assert f"it begins anew, and what there was is now {empty.path / 'damaged' / name}\n" in told
     assert VerifyStudy(folder=empty.path).run() == 0
-    assert empty.state_of(name) == "pending"
+    assert state_of(empty, name) == "pending"
 
 
 def test_an_export_without_the_runs_of_a_damaged_file_says_so(

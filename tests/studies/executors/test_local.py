@@ -19,7 +19,7 @@ from cycletime.studies.study_folder import StudyFolder
 from cycletime.studies.worker import EXIT_MACHINE_ERROR
 from cycletime.studies.worker_pool import run_study
 from tests.studies.slow_workers import slow_workers
-from tests.studies.small import bits_of, names_of, quick_study, wait_until
+from tests.studies.small import bits_of, names_of, quick_study, state_of, wait_until
 
 Behave = Callable[[str], None]
 COMMAND = """
@@ -152,7 +152,7 @@ def test_workers_do_not_outlive_a_killed_command_and_save_before_they_go(
         os.kill(command.pid, signal.SIGKILL)
     wait_until(lambda: '{"left": true}' in events_file(folder.workers, worker).read_text())
     wait_until(lambda: not list(folder.leases.glob("*.json")))
-    assert folder.state_of(run) == "stopped"
+    assert state_of(folder, run) == "stopped"
     assert (tmp_path / "trainings").read_text().split() == [run], "it began no other"
 
     assert run_study(folder, LocalExecutor(1)) == {"done": 3}
