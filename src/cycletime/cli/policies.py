@@ -29,7 +29,7 @@ class Watch(SingleRunOptions):
     """
 
     to: Annotated[Text, arg(metavar="FILM", help_behavior_hint="(default: a window)")] = None
-    """Write a film, whose name ends in .gif or .mp4."""
+    """Write a film, a GIF."""
     episodes: Annotated[Count, arg(help_behavior_hint="(default: 3)")] = None
     """How many episodes to play."""
     seed: Annotated[Count, arg(help_behavior_hint="(default: 0)")] = None
@@ -44,7 +44,7 @@ class Watch(SingleRunOptions):
         from cycletime.training.machine import prepare_jax
 
         prepare_jax("cpu")  # a GPU is of no use here, and someone may be training on it
-        from cycletime.policies.films import film_writer
+        from cycletime.policies.films import check_film
         from cycletime.policies.watch import (
             Playback,
             drawing_errors,
@@ -64,7 +64,7 @@ class Watch(SingleRunOptions):
         if self.to is None:
             refuse_without_display()
         else:
-            film_writer(Path(self.to))
+            check_film(Path(self.to))
         saved = policy_of(run)
         policy = saved.in_numpy()
         with drawing_errors(spec.world.name):

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from cycletime.agents.checks import check_counts
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, RunError
-from cycletime.policies.films import CycleStart, film_writer
+from cycletime.policies.films import CycleStart, check_film, write_gif
 from cycletime.tasks.render import Frame, Window
 from cycletime.training.atomic_files import write_whole
 
@@ -77,9 +77,9 @@ class Playback:
 
 
 def write_film(showing: Playback, path: Path) -> None:
-    """Write a film, GIF or MP4 by its ending; the file is whole or not there."""
-    write = film_writer(path)
-    write_whole(path, lambda unfinished: write(unfinished, showing.moments(), showing.cycle_s))
+    """Write a film; the file is whole or not there."""
+    check_film(path)
+    write_whole(path, lambda unfinished: write_gif(unfinished, showing.moments(), showing.cycle_s))
 
 
 def show_in_window(showing: Playback, title: str) -> None:
