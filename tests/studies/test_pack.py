@@ -91,16 +91,14 @@ OWN = {"name": "own", "trainer": "mine:train", "algorithm": "ppo", "dts": ["20ms
 
 
 def test_a_trainer_brings_its_packages(tmp_path: Path) -> None:
-    """Where the function, and a library that came as a wheel, are nowhere but in the pack."""
-    (tmp_path / "wheels").mkdir()
-    (tmp_path / "wheels" / "mine.py").write_text(
+    """Where the function, and a library, are nowhere but in the pack."""
+    (tmp_path / "libraries" / "the_library").mkdir(parents=True)
+    (tmp_path / "libraries" / "mine.py").write_text(
         "from the_library import returns\ndef train(run):\n    yield 100, 5000, returns(run.seed)\n"
     )
-    for name in ("the_library", "the_library_core"):
-        with zipfile.ZipFile(tmp_path / "wheels" / f"{name}-1.0-py3-none-any.whl", "w") as wheel:
-            wheel.writestr(f"{name}-1.0.data/purelib/the_library.py", "returns = float\n")
+    (tmp_path / "libraries" / "the_library" / "__init__.py").write_text("returns = float\n")
     study = study_from_table({**OWN, "seed": 3}, tmp_path / "elsewhere")
-    pack_studies([study], tmp_path / "pack.zip", packages=tmp_path / "wheels")
+    pack_studies([study], tmp_path / "pack.zip", packages=tmp_path / "libraries")
     words = [sys.executable, str(tmp_path / "pack.zip"), str(tmp_path / "out"), "--workers", "1"]
     subprocess.run(words, check=True, timeout=300)
     folder = StudyFolder.open(tmp_path / "out")
@@ -115,7 +113,7 @@ def test_packages_that_are_too_much_or_none_are_refused(tmp_path: Path, monkeypa
         pack_studies([study], file, packages=tmp_path / "none")
     (tmp_path / "p").mkdir()
     (tmp_path / "p" / "a.whl").write_text("")
-    with pytest.raises(InputError, match="is no wheel"):
+    with pytest.raises(InputError, match="is a wheel: unpack it there with pip install --target"):
         pack_studies([study], file, packages=tmp_path / "p")
     monkeypatch.setattr("cycletime.studies.pack.MOST_BYTES", 2**16)
     with pytest.raises(InputError, match="MiB: it may have"):

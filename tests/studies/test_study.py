@@ -74,13 +74,6 @@ def test_a_figure_without_matplotlib_says_what_to_install(
         results.plot()
 
 
-def test_the_summary_for_notebooks_has_the_same_numbers(results: StudyResults) -> None:
-    html = results._repr_html_()
-    assert "<h4>small</h4>" in html
-    assert "0.50 ± 0.50 (2)" in html
-    assert "1.00 ± 0.58 (3)" in html
-
-
 def test_a_study_of_which_nothing_is_done_has_no_numbers_and_no_errors(
     make_folder: Callable[..., StudyFolder],
 ) -> None:
@@ -88,7 +81,6 @@ def test_a_study_of_which_nothing_is_done_has_no_numbers_and_no_errors(
     assert set(results.scores()["state"].to_pylist()) == {"pending"}
     assert results.curves().num_rows == 0
     assert results.plot().axes == []
-    assert "small" in results._repr_html_()
 
 
 def test_one_seed_has_no_error_and_values_that_vary_have_panels(make_folder: Callable[..., StudyFolder]) -> None:
@@ -99,7 +91,6 @@ def test_one_seed_has_no_error_and_values_that_vary_have_panels(make_folder: Cal
     results = StudyResults(folder)
     assert [axes.get_title() for axes in results.plot().axes] == ["reacher, ppo, batch 100", "reacher, ppo, batch 200"]
     assert sorted(results.scores()["batch"].to_pylist()) == [100, 200]
-    assert "(1)" in results._repr_html_()
 
 
 def test_runs_astray_are_left_out_of_means(make_folder: Callable[..., StudyFolder]) -> None:
@@ -108,7 +99,6 @@ def test_runs_astray_are_left_out_of_means(make_folder: Callable[..., StudyFolde
     folder.store.add([finished(first, float("inf")), finished(second)])
     results = StudyResults(folder)
     assert results.scores()["average_return"].to_pylist() == [None, 1.0]
-    assert "1.00 (1)" in results._repr_html_()
 
 
 def test_a_study_is_run_from_python_and_goes_on_with_the_same_call(

@@ -92,13 +92,6 @@ def test_what_is_no_time_step_is_not_published() -> None:
     assert "publishes no time step" in refusal(RealTime(World()))
 
 
-def test_a_wrapper_that_nobody_knows_may_repeat_steps_and_then_says_so_by_the_given_step() -> None:
-    assert str(step_duration(Silent(World(0.002)), "6ms")) == "6ms"
-    assert str(step_duration(Silent(CycleTime(World(0.001), "2ms")), "6ms")) == "6ms"
-    assert "lasts 2ms: leave env_dt out" in refusal(Silent(World(0.002)), "5ms")
-    assert "lasts 2ms: leave env_dt out" in refusal(Silent(World(0.002)), "1ms")
-
-
 def test_delays_of_one_step_and_a_cycle_of_another_are_refused() -> None:
     delayed = ActionDelay(World(), "100ms", env_dt="50ms")
     assert CycleTime(delayed, "100ms").cycle_steps == 2  # it need not be told twice

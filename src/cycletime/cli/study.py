@@ -291,7 +291,7 @@ class PackStudy:
     output: Annotated[Path, arg(metavar="PACK", aliases=["-o"])]
     """The pack, such as pack.zip."""
     packages: Annotated[Text, arg(metavar="FOLDER")] = None
-    """A folder of wheels, modules and scripts that the studies' trainers need there; 64 MiB in all."""
+    """A folder of modules and scripts that the studies' trainers need there; 64 MiB in all."""
 
     def run(self) -> int:
         if self.output.is_dir() or not self.output.parent.is_dir():

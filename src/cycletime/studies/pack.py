@@ -7,10 +7,9 @@ each of several, is a study like any other; its files in finished/ may be copied
 from __future__ import annotations
 
 import json
-import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -31,8 +30,6 @@ _SUFFIXES = (".py", ".cu", ".cuh")
 _FIXED_DATE = (1980, 1, 1, 0, 0, 0)
 """The date of all files, so that the same study gives the same pack."""
 MOST_BYTES = 64 * 2**20
-_DATA_FOLDER = re.compile(r"^[^/]+\.data/(purelib|platlib)/")
-"""Where a wheel may have what goes beside its other modules."""
 KEEP_SCORES = SaveOptions(episodes=False, policies=False)
 """What a pack keeps of finished runs, unless more is asked for."""
 
@@ -53,10 +50,12 @@ def pack_studies(
 ) -> PackSummary:
     """Write a pack; each study may have a folder of its name in OUT, and has where there are several.
 
-    `packages` is a folder of wheels, modules and scripts that other libraries' trainers need there.
+    `packages` is a folder of modules and scripts that other libraries' trainers need there.
     """
     if packages is not None and not packages.is_dir():
-        raise InputError(f"{str(packages)!r} is no folder: give one with wheels, modules or scripts.")
+        raise InputError(f"{str(packages)!r} is no folder: give one with modules or scripts.")
+    if packages is not None and (wheel := next(packages.rglob("*.whl"), None)):
+        raise InputError(f"{str(wheel)!r} is a wheel: unpack it there with pip install --target {packages} {wheel}.")
     in_folders = len(studies) > 1 if in_folders is None else in_folders
     if in_folders:
         _check_names(studies)
@@ -97,26 +96,12 @@ def _write(file: Path, manifest: dict[str, Any], packages: Path | None) -> None:
         for path in sorted(package.rglob("*")):
             if path.suffix in _SUFFIXES:
                 _add(pack, str(path.relative_to(package.parent)), path.read_bytes())
-        carried = {} if packages is None else dict(_package_files(packages))  # wheels may share a file
-        for name, content in carried.items():
-            _add(pack, f"{pack_main.PACKAGES}/{name}", content)
+        for path in sorted(packages.rglob("*")) if packages is not None else ():
+            if path.is_file() and "__pycache__" not in path.parts:
+                _add(pack, f"{pack_main.PACKAGES}/{path.relative_to(packages).as_posix()}", path.read_bytes())
     if file.stat().st_size > MOST_BYTES:
         size, most = file.stat().st_size / 2**20, MOST_BYTES / 2**20
         raise InputError(f"The pack would have {size:,.1f} MiB: it may have {most:g} at most, so leave packages out.")
-
-
-def _package_files(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """What is in a folder, by name; wheels as they would be installed."""
-    for path in sorted(each for each in folder.rglob("*") if each.is_file() and "__pycache__" not in each.parts):
-        if path.suffix != ".whl":
-            yield path.relative_to(folder).as_posix(), path.read_bytes()
-            continue
-        try:
-            with zipfile.ZipFile(path) as wheel:
-                for name in sorted(each for each in wheel.namelist() if not each.endswith("/")):
-                    yield _DATA_FOLDER.sub("", name), wheel.read(name)
-        except zipfile.BadZipFile as error:
-            raise InputError(f"{str(path)!r} is no wheel: {error}.") from error
 
 
 def _add(pack: zipfile.ZipFile, name: str, content: bytes) -> None:

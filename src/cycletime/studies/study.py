@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from html import escape
-from math import isnan, nan
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -118,15 +117,22 @@ class StudyResults:
         with require_extras("StudyResults.plot"):
             from matplotlib.figure import Figure
 
-        panels = self._means(measure)
-        figure = Figure(figsize=(5 * max(1, len(panels)), 3.5), layout="constrained")
-        for place, (title, rules) in enumerate(panels.items(), start=1):
-            axes = figure.add_subplot(1, len(panels), place, xscale="log")
+        from cycletime.statistics import mean_and_error  # which needs SciPy, and a training does not
+
+        found: dict[str, dict[str, dict[float, tuple[float, float, int]]]] = {}
+        for panel in read_scores(self._checked, _KEYS[measure]).panels:
+            for rule, dt in sorted(panel.cells, key=lambda place: place[1]):
+                if scores := panel.scores(rule, dt):
+                    mean = mean_and_error(scores)
+                    error = nan if mean.high is None else mean.high - mean.value
+                    found.setdefault(panel.title, {}).setdefault(rule, {})[1000 * float(dt)] = mean.value, error, mean.n
+        figure = Figure(figsize=(5 * max(1, len(found)), 3.5), layout="constrained")
+        for place, (title, rules) in enumerate(found.items(), start=1):
+            axes = figure.add_subplot(1, len(found), place, xscale="log")
             for rule, points in rules.items():
-                dts_ms = [1000 * dt for dt in points]
                 means, errors = zip(*((mean, error) for mean, error, _ in points.values()), strict=True)
-                axes.errorbar(dts_ms, means, errors, marker="o", capsize=3, label=rule)
-            ticks = sorted({1000 * dt for points in rules.values() for dt in points})
+                axes.errorbar(list(points), means, errors, marker="o", capsize=3, label=rule)
+            ticks = sorted({dt_ms for points in rules.values() for dt_ms in points})
             axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
             axes.set_xticks([], minor=True)
             counts = sorted({n for points in rules.values() for _, _, n in points.values()})
@@ -134,38 +140,3 @@ class StudyResults:
             axes.set(title=title, xlabel="cycle time (ms)", ylabel=f"{measure.replace('_', ' ')} ± s.e., {seeds}")
             axes.legend()
         return figure
-
-    def _means(self, key: str) -> dict[str, dict[str, dict[float, tuple[float, float, int]]]]:
-        """By task, algorithm and other values, by rule and by cycle time: mean, standard error and n."""
-        from cycletime.statistics import mean_and_error  # which needs SciPy, and a training does not
-
-        found: dict[str, dict[str, dict[float, tuple[float, float, int]]]] = {}
-        for panel in read_scores(self._checked, _KEYS[key]).panels:
-            for rule, dt in sorted(panel.cells, key=lambda place: place[1]):
-                if scores := panel.scores(rule, dt):
-                    mean = mean_and_error(scores)
-                    error = nan if mean.high is None else mean.high - mean.value
-                    found.setdefault(panel.title, {}).setdefault(rule, {})[float(dt)] = mean.value, error, mean.n
-        return found
-
-    def _repr_html_(self) -> str:
-        parts = [f"<h4>{escape(self.folder.study.name)}</h4>"]
-        for title, rules in self._means("average_return").items():
-            dts = sorted({dt for points in rules.values() for dt in points})
-            head = "".join(f"<th>{escape(rule)}</th>" for rule in rules)
-            rows = [
-                f"<tr><th>{1000 * dt:g} ms</th>"
-                + "".join(_html_cell(points.get(dt)) for points in rules.values())
-                + "</tr>"
-                for dt in dts
-            ]
-            caption = f"<caption>{escape(title)}: mean return over learning ± one standard error (seeds)</caption>"
-            parts.append(f"<table>{caption}<tr><th>cycle time</th>{head}</tr>{''.join(rows)}</table>")
-        return "".join(parts)
-
-
-def _html_cell(point: tuple[float, float, int] | None) -> str:
-    if point is None:
-        return "<td></td>"
-    mean, error, count = point
-    return f"<td>{mean:.2f} ({count})</td>" if isnan(error) else f"<td>{mean:.2f} ± {error:.2f} ({count})</td>"

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -59,23 +59,6 @@ def _cycle_reward(of_step: Callable[[Any, Any, Any], Any], goal: Any, info: Mapp
             "as in HerReplayBuffer(..., copy_info_dict=True)."
         )
     return sum(float(of_step(achieved, goal, of_its_own)) for achieved, of_its_own in info[HELD_STEPS])
-
-
-@runtime_checkable
-class HoldsActions(Protocol):
-    """What holds actions itself and keeps the clock: a `CycleTime`, or one of the paper's closed-form tasks."""
-
-    @property
-    def dt(self) -> float:
-        """The cycle in seconds."""
-
-    @property
-    def env_dt(self) -> float:
-        """The time step of the simulation in seconds."""
-
-    @property
-    def env_steps(self) -> int:
-        """The steps of the simulation since the episode's start."""
 
 
 class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
@@ -237,6 +220,8 @@ def refuse_hidden_resets(env: gym.Env[Any, Any], wrapper: str) -> None:
         raise InputError(f"{env} resets itself, and {wrapper} would not see it: put Autoreset around {wrapper}.")
 
 
-def _inner_clock(env: gym.Env[Any, Any]) -> HoldsActions | None:
+def _inner_clock(env: gym.Env[Any, Any]) -> Any | None:  # noqa: ANN401
+    """What holds actions itself and keeps the clock: a `CycleTime`, or one of the paper's closed-form tasks."""
     cycle_time = next((layer for layer in wrapper_layers(env) if isinstance(layer, CycleTime)), None)
-    return cycle_time or (env.unwrapped if isinstance(env.unwrapped, HoldsActions) else None)
+    own = env.unwrapped
+    return cycle_time or (own if all(hasattr(own, name) for name in ("dt", "env_dt", "env_steps")) else None)

@@ -141,10 +141,20 @@ class _Delay(_TwoPartWrapper):
         self,
         env: gym.Env[Any, Any],
         delay: DelayLike,
-        env_dt: DurationLike | None,
-        redraw: Redraw,
+        env_dt: DurationLike | None = None,
+        redraw: Redraw = "step",
         **others: Any,  # noqa: ANN401
     ) -> None:
+        """Wrap an environment.
+
+        Args:
+            env: The environment.
+            delay: The delay, or the ends of its range.
+            env_dt: The environment's time step, where it does not publish it.
+            redraw: Draw from the range for each ``"step"`` or once per ``"episode"``.
+            others: Further arguments of the subclass.
+        """
+        refuse_hidden_resets(env, type(self).__name__)
         gym.utils.RecordConstructorArgs.__init__(
             self, delay=_delay_text(delay), env_dt=duration_text(env_dt), redraw=redraw, **others
         )
@@ -214,15 +224,7 @@ class ActionDelay(_Delay):
         redraw: Redraw = "step",
         initial_action: Any = None,  # noqa: ANN401 (any action space)
     ) -> None:
-        """Wrap an environment.
-
-        Args:
-            env: The environment.
-            delay: The delay, or the ends of its range.
-            env_dt: The environment's time step, where it does not publish it.
-            redraw: Draw from the range for each ``"step"`` or once per ``"episode"``.
-            initial_action: What is applied before the first action arrives; zeros by default.
-        """
+        """As an `ObservationDelay`; `initial_action` is applied before the first one arrives, zeros by default."""
         refuse_hidden_resets(env, "ActionDelay")
         self._initial, recorded = _initial_action(env.action_space, initial_action)
         super().__init__(env, delay, env_dt, redraw, initial_action=recorded)
@@ -249,24 +251,6 @@ class ObservationDelay(_Delay):
 
     _kind = "observation delay"
 
-    def __init__(
-        self,
-        env: gym.Env[Any, Any],
-        delay: DelayLike,
-        env_dt: DurationLike | None = None,
-        redraw: Redraw = "step",
-    ) -> None:
-        """Wrap an environment.
-
-        Args:
-            env: The environment.
-            delay: The delay, or the ends of its range.
-            env_dt: The environment's time step, where it does not publish it.
-            redraw: Draw from the range for each ``"step"`` or once per ``"episode"``.
-        """
-        refuse_hidden_resets(env, "ObservationDelay")
-        super().__init__(env, delay, env_dt, redraw)
-
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode, with no observation under way."""
         observation, info = self.env.reset(seed=seed, options=options)
@@ -288,30 +272,14 @@ def _initial_action(space: spaces.Space[Any], given: Any) -> tuple[Any, Any]:  #
     """The action before the first one arrives, by default the one nearest to zero, and a given one as JSON."""
     if given is None:
         return create_zero_array(space), None
-    with suppress(KeyError, TypeError, ValueError):
-        action = _as_element(space, given)
-        if space.contains(action):
-            return action, _to_json(action)
+    if isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
+        with suppress(TypeError, ValueError):
+            element = np.asarray(given, space.dtype)
+            is_cast = np.issubdtype(element.dtype, np.integer) and not np.array_equal(element, given)  # 1 of 1.7
+            action = element[()] if isinstance(space, spaces.Discrete) else element
+            if not is_cast and space.contains(action):
+                return action, element.tolist()
     raise InputError(f"initial_action is {given!r}: give one in the action space {space}.")
-
-
-def _to_json(value: Any) -> Any:  # noqa: ANN401
-    if isinstance(value, dict):
-        return {key: _to_json(item) for key, item in value.items()}
-    return [_to_json(item) for item in value] if isinstance(value, tuple) else np.asarray(value).tolist()
-
-
-def _as_element(space: spaces.Space[Any], value: Any) -> Any:  # noqa: ANN401
-    if isinstance(space, spaces.Dict):
-        return {key: _as_element(space[key], item) for key, item in value.items()}
-    if isinstance(space, spaces.Tuple):
-        return tuple(_as_element(part, item) for part, item in zip(space.spaces, value, strict=True))
-    if not isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
-        return value
-    element = np.asarray(value, space.dtype)
-    if np.issubdtype(element.dtype, np.integer) and not np.array_equal(element, value):
-        raise ValueError(value)  # a cast would make 1 of 1.7
-    return element[()] if isinstance(space, spaces.Discrete) else element
 
 
 def delay_range_s(delay: DelayLike) -> list[Fraction]:

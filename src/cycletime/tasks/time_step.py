@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import takewhile
 from math import floor
 from typing import Any, TypeAlias
 
@@ -27,7 +26,7 @@ def step_duration(env: AnyEnv, env_dt: DurationLike | None = None) -> Duration:
     published = _published_step(env)
     if env_dt is not None:
         given = Duration(env_dt)
-        if published is None or given == published or _may_repeat_steps(env, given / published):
+        if published is None or given == published:
             return given
         raise InputError(
             f"env_dt is {given}, but a step of {_id_of(env)} lasts {published}: leave env_dt out; for another step "
@@ -109,13 +108,6 @@ def _id_of(env: AnyEnv) -> str:
 def _dt_of(env: AnyEnv) -> str:
     published = getattr(env.unwrapped, "dt", None)
     return "no time step (env.unwrapped.dt)" if published is None else f"dt = {published!r}, no time step"
-
-
-def _may_repeat_steps(env: AnyEnv, steps: Fraction) -> bool:
-    """Whether an unknown wrapper outside of the published ``dt`` may make one step of several."""
-    outside = takewhile(lambda layer: _own_dt(layer) is None, wrapper_layers(env))
-    unknown = any(type(layer).__module__.partition(".")[0] not in ("gymnasium", "cycletime") for layer in outside)
-    return unknown and steps.denominator == 1
 
 
 def _repeats(layer: _Wrapper) -> int:
