@@ -31,7 +31,6 @@ class Evaluation:
     """How late actions take effect, in whole environment steps; None or '0s' is in time."""
     episodes: int = 100
     seed: int = 0
-    """Of the first episode; the others count up from it."""
     sampled: bool = False
     """Whether actions are drawn from the policy, as in training, instead of being its mean."""
 

@@ -32,7 +32,6 @@ OPSET, IR_VERSION = 13, 7
 
 
 def onnx_model(policy: SavedPolicy) -> Any:  # noqa: ANN401 - onnx.ModelProto, of an extra
-    """The graph, which ONNX's own checker has passed."""
     onnx = _import_onnx()
     graph = _Graph(onnx.helper, onnx.numpy_helper)
     mean, std = _distribution(graph, policy)

@@ -21,7 +21,6 @@ class CycleStart(NamedTuple):
     """A cycle's beginning, which can be drawn until the next one is asked for."""
 
     agent_steps: int
-    """Since the episode's start."""
     draw: Callable[[], Frame]
 
 

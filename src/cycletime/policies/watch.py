@@ -36,7 +36,6 @@ class WatchedEpisode:
     total_reward: float
     agent_steps: int
     terminated: bool
-    """Whether the task itself ended it, and not a time limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +76,6 @@ class Playback:
 
 
 def write_film(showing: Playback, path: Path) -> None:
-    """Write a film; the file is whole or not there."""
     check_film(path)
     write_whole(path, lambda unfinished: write_gif(unfinished, showing.moments(), showing.cycle_s))
 

@@ -33,7 +33,6 @@ class Curve:
     n_failed: int = 0
     """Runs that were left out since a bin of theirs is not finite."""
     resamples: int = 0
-    """Number of bootstrap resamples."""
 
 
 def mean_curve(runs: Iterable[ArrayLike], env_steps: int, *, failed: Failed = "refuse") -> Curve:

@@ -23,14 +23,12 @@ Failed = Literal["refuse", "exclude"]
 
 
 def finite_scores(scores: Scores, failed: Failed) -> tuple[NDArray[np.float64], int]:
-    """The finite scores of a cell, and how many are not."""
     values = as_score_array(scores)
     finite = np.isfinite(values)
     return values[finite], count_failed(finite, failed)
 
 
 def as_score_array(scores: Scores, what: str = "run") -> NDArray[np.float64]:
-    """The scores as an array with one axis."""
     try:
         values = np.asarray(scores, np.float64)
     except (TypeError, ValueError):

@@ -94,7 +94,6 @@ class Judgement(Generic[Label]):
 
     @property
     def left(self) -> tuple[Label, ...]:
-        """Candidates that may be the best."""
         return tuple(label for label in self.scores if label not in self.dropped)
 
     @property
@@ -103,7 +102,6 @@ class Judgement(Generic[Label]):
         return max(self.left, key=lambda label: sum(self.scores[label]) / len(self.scores[label]))
 
     def lead(self, other: Label) -> Comparison:
-        """The leader against another."""
         return self.pairs[self.leader, other]
 
     def is_decided(self, enough: float = 0.0) -> bool:

@@ -33,13 +33,10 @@ from cycletime.training.toml_files import MOST_BYTES_KEPT
 from cycletime.training.worlds import ClosedFormWorld, ForeignEnv, World
 
 CANDIDATE_FACTORS = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
-"""Default candidates, as multiples of the present cycle time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is compared: the environment, the tuned values and the candidates."""
-
     world: World
     algorithm: str
     """ppo or sac, whose values rules carry."""
@@ -118,7 +115,6 @@ class Question:
         return SequentialDesign(candidates, self.confidence, self.first_seeds)
 
     def study(self, dts: Iterable[Duration], seeds: int) -> StudySpec:
-        """The runs of some candidates with the first seeds."""
         assert self.rule is not None, "it was chosen when the question was made"
         return StudySpec(
             name=f"advise {self.world.name} {self.algorithm}",
@@ -187,8 +183,6 @@ to compare. Budget: the next look costs more than is left. Stopped: someone aske
 
 @dataclass(frozen=True)
 class NextLook:
-    """The look that was not made."""
-
     seeds: int
     """Seeds of each candidate that is left."""
     runs: int
@@ -198,8 +192,6 @@ class NextLook:
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """The answer, so far or final."""
-
     question: Question
     env_dt: Duration
     tried: tuple[Duration, ...]
@@ -208,12 +200,10 @@ class Advice:
     """Whether each candidate leaves time to act and learn; empty if not measured."""
     machine: Mapping[str, Any]
     not_tried: Mapping[str, str]
-    """Cycle times that were left out, and why."""
     comparable: bool | None
     """Whether a held action earned the same at all of them; None if unknown."""
     judgements: tuple[Judgement[Duration], ...] = ()
     scores: Mapping[Duration, tuple[float | None, ...]] = field(default_factory=dict)
-    """By candidate, the scores of all compared seeds."""
     without_mean: Mapping[Duration, str] = field(default_factory=dict)
     """Candidates without a mean, and how many of their runs have no score."""
     ended: EndReason = "stopped"
@@ -313,7 +303,6 @@ class Advice:
 
 
 def write_advice(folder: Path, data: Mapping[str, Any]) -> None:
-    """Write advice.json into a study's folder; whoever reads sees the old file or the new one."""
     make_folder(folder)
     text = sealed_text(json.loads(json.dumps(data)))
     write_whole(folder / ADVICE_FILE, lambda file: file.write_text(text))

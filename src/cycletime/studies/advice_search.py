@@ -90,7 +90,6 @@ class WallTimeModel:
     """What runs cost, and how long a process takes to start, from a short trial; called once, and only if needed."""
     workers: int
     env_dt: Duration
-    """The environment's time step, which may not be known before it is made."""
     factor: float = 1.0
     """By how much runs took longer than the trial said."""
 
@@ -182,7 +181,6 @@ class CandidateRuns:
         return StudyFolder.create(self.path, self.question.study(dts, seeds))
 
     def missing(self, dts: Iterable[Duration], seeds: int) -> set[CandidateRun]:
-        """Those of a look that are neither done nor failed."""
         dts = tuple(dts)
         if not self.begun:
             return {(dt, seed) for dt in dts for seed in range(seeds)}
@@ -296,8 +294,6 @@ def _why_no_mean(scores: tuple[float | None, ...]) -> str | None:
 
 @dataclass(frozen=True)
 class MachineMeasurements:
-    """How this machine is measured; tests replace it."""
-
     clock: Callable[[], float] = time.monotonic
     in_time: Callable[
         [Mapping[Duration, Agent], WorldFacts, Callable[[str], object], int], Mapping[Duration, RealTimeFit]

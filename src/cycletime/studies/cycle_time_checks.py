@@ -21,7 +21,6 @@ from cycletime.training.spec import LearnerName
 from cycletime.training.worlds import ActionBounds, ClosedFormWorld, ForeignEnv, World, make_env, observation_size
 
 _HELD_ACTION = 0.3
-"""The held action, as a share of the largest."""
 _MIN_STEPS, _MAX_STEPS = 500, 20_000
 """Environment steps of an episode that is tried: enough to notice, and no more than takes seconds."""
 _TOLERANCE = 1e-2
@@ -36,7 +35,6 @@ class WorldFacts:
 
 
 def world_facts(world: World, dt: Duration) -> WorldFacts:
-    """Sizes and time step of an environment, which may have to be made for it."""
     if isinstance(world, ClosedFormWorld):
         return WorldFacts(world.env_dt, world.task.observation_size, world.task.action_size)
     if isinstance(world, ForeignEnv):
@@ -68,7 +66,6 @@ def returns_are_comparable(world: World, env_dt: Duration, dts: Sequence[Duratio
 
 
 def _held_return(world: World, dt: Duration, until_steps: int) -> float:
-    """The return of holding one action, until the episode ends or for so many environment steps."""
     env = make_env(world, dt)
     try:
         bounds = ActionBounds.of(env)
@@ -94,7 +91,6 @@ class RealTimeFit:
     act_s: float
     learn_s: float
     act_share: float
-    """`act` over the cycle."""
     learn_share: float
     """The average `learn` over the time between two of them."""
     way: LearnerName | None

@@ -37,7 +37,6 @@ from cycletime.training.sealed_json import check_seal, parse_json, sealed_text
 PROGRESS_INTERVAL_S = 1.0
 WALL_TIME_INTERVAL_S = 5.0
 _MOST_BYTES = 10_000
-"""Of a file with two times."""
 Outcome: TypeAlias = Literal["done", "failed", "stopped"]
 
 
@@ -80,7 +79,6 @@ class EventWriter:
     """By run, when its progress is written next."""
 
     def progress(self, name: str, env_steps: int) -> None:
-        """Write a run's progress, at most once in `PROGRESS_INTERVAL_S`."""
         now = self.clock()
         if now >= self.due_s.get(name, now):
             self.due_s[name] = now + PROGRESS_INTERVAL_S

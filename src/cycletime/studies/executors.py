@@ -63,7 +63,6 @@ def visible_gpus() -> tuple[str, ...]:
 
 
 WORKER_COMMAND = (sys.executable, "-m", "cycletime.studies.worker")
-"""The command of a worker, which takes the study's folder, a name, and how many there are."""
 POLL_S = 0.05
 
 
@@ -126,7 +125,6 @@ class LocalExecutor:
         kill_session(self.processes[name])
 
     def close(self, wait_s: float) -> None:
-        """Wait until all have saved and exited; kill those that do not."""
         self.stop(Path())
         until = time.monotonic() + wait_s
         try:
@@ -158,7 +156,6 @@ def _end(process: subprocess.Popen[bytes]) -> str:
 
 
 SLURM_OPTIONS = ("partition", "minutes", "cpus", "memory_gb", "gres", "sbatch")
-"""As 'cycletime study run --help' describes them."""
 MOST_WORKERS = 10_000
 """Each is a process; a number beyond is a slip of the keyboard."""
 

@@ -60,7 +60,6 @@ def cost_key(cell: Cell) -> CostKey:
 def estimate_wall_time(
     plan: Plan, runs: Sequence[PlannedRun], costs: Costs, start_s: float, workers: int
 ) -> WallTimeEstimate:
-    """Wall time of runs of a plan; unknown costs count as 0."""
     computing_s, programs_s, longest_s = 0.0, 0.0, 0.0
     for group in plan.groups(runs).values():
         cells = Counter(planned.cell for planned in group)

@@ -34,7 +34,6 @@ STALE_S = 120.0
 _SUFFIX = ".json"
 _MOST_BYTES = 10_000
 _MAX_PID = 2**22
-"""Linux's limit."""
 
 
 def lease_timeout_s(hang_timeout_s: float) -> float:
@@ -63,7 +62,6 @@ class Lease:
         return self._lost
 
     def check(self) -> None:
-        """Raise if another worker has taken it."""
         if self.is_lost():
             raise RunError("The lease on this run was taken by another worker, since this one did not answer for long.")
 
@@ -190,7 +188,6 @@ def _acquire(path: Path, worker: str, on_loss: Callable[[], object], stale_s: fl
 
 
 def _replace_stale(path: Path, draft: Path) -> bool:
-    """Replace a stale lease by a draft; whether that succeeded."""
     now_s = draft.stat().st_mtime  # the file system's own clock, which is the one that touching goes by
     lease = _read_lease(path)
     if lease is None:
@@ -217,7 +214,6 @@ def _replace_stale(path: Path, draft: Path) -> bool:
 
 @contextmanager
 def _draft(folder: Path, worker: str, stale_s: float = STALE_S) -> Iterator[tuple[str, Path]]:
-    """A new lease's token and file, before it is in its place."""
     token = uuid4().hex
     draft = folder / f".lease-{token}"
     content = {"token": token, "worker": worker, "host": socket.gethostname(), "processes": _pid_namespace()}
@@ -229,7 +225,6 @@ def _draft(folder: Path, worker: str, stale_s: float = STALE_S) -> Iterator[tupl
 
 
 def _link_if_free(draft: Path, place: Path) -> bool:
-    """Hard-link a file to a place; whether the place was free."""
     try:
         hard_link(draft, place)
     except FileExistsError:

@@ -76,7 +76,6 @@ class Plan:
 
     @property
     def jax_device(self) -> str:
-        """Where JAX computes: on a GPU if some runs need it there."""
         specs = [cell.run(self.study.seeds[0]) for cell in self.cells]
         return max((engine_for(spec).jax_device(spec) for spec in specs), key=["cpu", "gpu"].index)
 

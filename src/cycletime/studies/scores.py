@@ -29,7 +29,6 @@ MEASURES: Mapping[str, tuple[str, str]] = {
 }
 """By name, a measure's key in result.json, and its label."""
 AS_GIVEN = "as given"
-"""The label of values that no rule carries."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +37,6 @@ class RunScore:
     spec: RunSpec
     state: RunState
     score: float | None = None
-    """None without a finite one."""
     result: Mapping[str, Any] = field(default_factory=dict)
     """Its result.json, empty unless it is done."""
     means: NDArray[np.float64] | None = None
@@ -116,7 +114,6 @@ class Panel:
 
     @property
     def provenance(self) -> str:
-        """Where its data come from, such as 'closed form'."""
         sources = {str(run.result["where"]) for run in self.runs() if "where" in run.result}
         return " and ".join(sorted(sources)) or "no data yet"
 
@@ -127,7 +124,6 @@ class Panel:
         return list(self.seed_scores(rule, dt).values())
 
     def seed_scores(self, rule: str, dt: Duration) -> dict[int, float]:
-        """Scores by seed, of runs that have one."""
         return {run.spec.seed: run.score for run in self.cells[rule, dt] if run.score is not None}
 
     def counts(self, place: tuple[str, Duration]) -> Counter[RunOutcome]:
@@ -176,7 +172,6 @@ def read_scores(folder: StudyFolder, measure: str = "average") -> StudyScores:
 
 
 def value_text(hyperparameter: object) -> str:
-    """A hyper-parameter, with six digits at most."""
     return f"{hyperparameter:.6g}" if isinstance(hyperparameter, float) else str(hyperparameter)
 
 

@@ -20,9 +20,7 @@ POLL_S = 3.0
 QUEUE_GRACE_S = 5.0
 """How long a job is out of the queue until it counts as ended: network file systems show its last lines late."""
 SIGNAL_DELAY_S = 120
-"""So long before its time is over a job gets a signal, saves and goes back into the queue."""
 MAX_REQUEUES = 10_000
-"""A job may go back into the queue as often as it needs."""
 
 
 @dataclass(kw_only=True)

@@ -86,7 +86,6 @@ def check_points(study: StudySpec, algorithm: str) -> None:
 
 
 def _check_dts_of_points(dts: tuple[Duration, ...], points: tuple[Point, ...]) -> None:
-    """Points that name a cycle time must cover all of the study's, and no other."""
     named = [Duration(point["dt"]) for point in points if "dt" in point]
     words = ", ".join(map(str, dts))
     if other := next((dt for dt in named if dt not in dts), None):
@@ -170,15 +169,11 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class StudySpec:
-    """What a study runs."""
-
     name: str
     worlds: tuple[World, ...]
     algorithms: tuple[str, ...]
-    """Of ppo, sac and actor-critic."""
     dts: tuple[Duration, ...]
     rules: Mapping[str, tuple[str, ...]]
-    """By algorithm, how its tuned values are carried."""
     own_rules: Mapping[str, Rule] = field(default_factory=dict)
     seeds: tuple[int, ...]
     env_steps: int
@@ -186,7 +181,6 @@ class StudySpec:
     tuned: Mapping[str, Tuned] = field(default_factory=dict)
     """By algorithm, its values; left out, the paper's baseline at 16 ms."""
     others: Mapping[str, Grid] = field(default_factory=dict)
-    """By algorithm, further fields of the agent."""
     points: Mapping[str, tuple[Point, ...]] = field(default_factory=dict)
     """By algorithm, choices of values that are not a grid, on top of the others."""
     num_envs: int = 1
@@ -228,7 +222,6 @@ class StudySpec:
             raise InputError(f"The study {self.name!r} has {self.size:,} runs: it may have {MAX_RUNS:,} at most.")
 
     def check_worlds(self) -> None:
-        """Refuse unknown environments, and budgets in which no episode can end."""
         for world in self.worlds:
             refuse_unknown_env(world)
             refuse_budget_without_episode(world, self.env_steps, self.num_envs)
@@ -284,7 +277,6 @@ class StudySpec:
         return replace(self, width=math.ceil(runs / math.ceil(runs / most)))
 
     def cells(self) -> Iterator[Cell]:
-        """All combinations but for seeds, in the order of a table."""
         self.check_size()
         for world, algorithm in product(self.worlds, self.algorithms):
             for dt, rule in product(self.dts, self.rules.get(algorithm) or (None,)):
@@ -330,6 +322,5 @@ class StudySpec:
         return replace(cell, engine=with_engine(cell.run(self.seeds[0]), wanted).engine)
 
     def grids(self, algorithm: str) -> tuple[Grid, ...]:
-        """An algorithm's grids: tuned values, and further fields of its agent."""
         tuned = self.tuned[algorithm].values if algorithm in self.tuned else {}
         return tuned, self.others.get(algorithm, {})

@@ -294,7 +294,6 @@ def _required(table: Mapping[str, Any], key: str) -> Any:  # noqa: ANN401 - what
 
 
 def _as_list(table: Mapping[str, Any], singular: str) -> list[Any]:
-    """The value of a key or its plural, as a list."""
     plural = _SINGULARS[singular]
     if singular in table and plural in table:
         raise InputError(f"{singular!r} and {plural!r} are both given: give one of them.")
@@ -325,7 +324,6 @@ def _with_zoo_entry(table: Mapping[str, Any], folder: Path) -> Mapping[str, Any]
 
 
 def _with_trainers_num_envs(table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The study with its num_envs in its trainer, which has the key too."""
     if "num_envs" not in table or "trainer" not in table:
         return table
     trainer, num_envs = table["trainer"], _count("num_envs", table["num_envs"])

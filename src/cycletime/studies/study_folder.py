@@ -48,7 +48,6 @@ class RunFailures:
     """What went wrong with a run: failures.jsonl."""
 
     run: Path
-    """The run's folder, which need not exist."""
 
     @property
     def file(self) -> Path:
@@ -217,7 +216,6 @@ class StudyFolder:
 
     @property
     def stale_s(self) -> float:
-        """After how many seconds a lease that nobody touches is stale."""
         return lease_timeout_s(float(self.study.hang_timeout))
 
     @property
@@ -337,7 +335,6 @@ def format_states(counts: Mapping[RunState, int]) -> str:
 
 
 def open_run(path: Path) -> RunFolder | FinishedRun:
-    """A run by the path of its folder, even if it is in its study's store by now."""
     study = StudyFolder.of_run(path)
     if study is not None and not (path / "spec.json").exists():
         store = StudyFolder.open(study).store

@@ -71,11 +71,9 @@ class TuningResult:
     fresh: Trial
     """The winner with seeds that tuning never saw."""
     machines: tuple[Mapping[str, str], ...]
-    """The machines of the winner's runs."""
     runs: int
     """Of all trials, without the winner's with fresh seeds."""
     env_dt_s: float | None
-    """The environment's time step; None if unknown."""
 
     @property
     def winner(self) -> Trial:
@@ -141,7 +139,6 @@ class TuningResult:
         return {name: each for name, each in found.items() if each is not None}
 
     def write(self, folder: Path, file: Path) -> None:
-        """Write the ranking into the tuning's folder, and the tuned values to a file."""
         table = [
             {
                 "place": place,
@@ -249,7 +246,6 @@ def tune(
     observers: Sequence[StudyObserver] = (),
     stop: Callable[[], bool] = lambda: False,
 ) -> TuningResult | None:
-    """Tune, or continue; None if stopped before the end."""
     check_folder_free(path, "tuning", _MARKERS)
     tuning.study.check_worlds()
     run = _TuningRun(tuning, path, executor, observers, stop)
@@ -309,7 +305,6 @@ class _TuningRun:
         ]
 
     def measure_winner(self, ranking: Sequence[Trial]) -> TuningResult | None:
-        """Run the winner with fresh seeds; None if stopped."""
         winner = ranking[0]
         name = f"{self.tuning.study.name}, the winner with fresh seeds"
         study = self.tuning.of([winner.point], self.tuning.fresh_seed_range(), name)

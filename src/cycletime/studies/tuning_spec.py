@@ -92,7 +92,6 @@ class Range:
     low: float
     high: float
     log: bool = False
-    """Evenly in their logarithm."""
     horizon: bool = False
     """For rates below 1, evenly in the logarithm of the horizon, -1 / log(rate): as .99^2, .99^4, .99^8 are."""
 
@@ -133,7 +132,6 @@ class Tuning:
     trials: int = 40
     sampler_seed: int = 0
     fresh_seeds: int = 30
-    """How many seeds the winner is run with again."""
     at_once: int | None = None
     """How many trials a sampler proposes before it gets scores; by default one for each worker."""
 
@@ -225,7 +223,6 @@ class Tuning:
         )
 
     def cell(self, point: Point) -> Cell:
-        """The trial's cell; an InputError if its values make no sense together."""
         return next(self.of([point]).cells())
 
     def fresh_seed_range(self) -> range:

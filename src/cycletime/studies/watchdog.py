@@ -29,8 +29,6 @@ EndReason: TypeAlias = Literal["hangs", "late"]
 
 @dataclass
 class Watchdog:
-    """Watches the work of the thread that makes it."""
-
     timeout_s: float
     """How long the work may take for a step of an environment, or a chunk of a compiled program."""
     stop: Callable[[], bool]

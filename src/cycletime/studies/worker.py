@@ -97,7 +97,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def work_and_end_children(study: str, name: str, workers: int, stop: Callable[[], bool] = lambda: False) -> None:
-    """The same for a process that somebody else has started."""
     with owning_children():
         work(study, name, workers, stop)
 
@@ -162,7 +161,6 @@ def work(study: str, name: str, workers: int, stop: Callable[[], bool] = lambda:
 
 
 def _end_process(events: EventWriter, reason: EndReason, sentence: str) -> None:
-    """End the process, whatever it does, with an event for its supervisor."""
     events.write(Event(died=sentence) if reason == "hangs" else Event(left=True))
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -203,8 +201,6 @@ def train_claimed(
 
 
 class _StopRequest:
-    """Whether a worker is to stop; looks at the disk once a second."""
-
     def __init__(self, file: Path, stop: Callable[[], bool]) -> None:
         self.file, self.stop = file, stop
         self.due_s, self.answer = 0.0, False

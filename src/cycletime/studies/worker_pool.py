@@ -19,7 +19,6 @@ from cycletime.studies.study_folder import RunState, StudyFolder
 
 POLL_S = 0.5
 HEARTBEAT_CHECK_S = 10.0
-"""How often to look when workers have touched their leases."""
 STOP_TIMEOUT_S = 60.0
 """A worker that is asked to stop, and gives no sign of life for so long, is killed."""
 MAX_ELAPSED_S = 30.0
@@ -27,7 +26,6 @@ MAX_ELAPSED_S = 30.0
 MAX_SILENT_WORKERS = 5
 """If so many workers in a row end without having begun a run, it is not the runs."""
 OTHERS_POLL_S = 2.0
-"""How often to look whether others have finished the runs that they hold."""
 
 
 def run_study(
@@ -84,8 +82,6 @@ def run_study(
 
 @dataclass
 class WorkerState:
-    """A worker, as far as its events and leases tell."""
-
     reader: EventReader
     begun: dict[str, int | None] = field(default_factory=dict)
     """The runs that it trains, and where each began or was resumed, in environment steps."""
@@ -93,10 +89,8 @@ class WorkerState:
     """Whether there was any event; it may wait for its turn at a scheduler."""
     has_trained: bool = False
     has_left: bool = False
-    """Whether it exited in order."""
     died: str = ""
     touched_s: float = 0.0
-    """When it last touched a lease, by the file system's clock."""
     silent_s: float = 0.0
 
     def apply(self, event: Event) -> Mapping[str, int | None]:
@@ -135,7 +129,6 @@ class WorkerPool:
     heartbeats_due_s: float = 0.0
 
     def supervise(self, plan: Plan, free: Sequence[PlannedRun], stop: Callable[[], bool]) -> None:
-        """Start workers, and supervise them until they find nothing more to do."""
         self.checked_s = self.clock()
         for name in self.executor.find_workers(self.folder.path):
             if name not in self.workers:  # an earlier command's, which passed its events until now on
@@ -187,7 +180,6 @@ class WorkerPool:
             observer.update(event)
 
     def report_done(self, states: Mapping[str, RunState]) -> None:
-        """Tell observers of runs that somebody else has finished."""
         for name, state in states.items():
             if state == "done":
                 self._publish(Event(name=name, outcome="done"))
@@ -256,7 +248,6 @@ class WorkerPool:
         self.executor.stop(self.folder.path)
 
     def close(self, wait_s: float) -> None:
-        """Let workers that are left save and exit, in so many seconds."""
         if self.workers:
             self._request_stop()
         self.executor.close(wait_s)

@@ -32,8 +32,6 @@ _TURN = 2 * pi
 
 
 class AcrobotState(NamedTuple):
-    """The upper link with its angle from hanging, and the lower one with its angle from the upper."""
-
     upper: jax.Array
     lower: jax.Array
     upper_speed: jax.Array
@@ -43,8 +41,6 @@ class AcrobotState(NamedTuple):
 
 @dataclass(frozen=True)
 class Acrobot(ClosedFormTask):
-    """Swing the tip of two links above a line, with a torque between them; every second until then costs 5."""
-
     title: ClassVar = "Acrobot"
     state_type: ClassVar = AcrobotState
     usual_env_dt: ClassVar = Duration("4ms")
@@ -60,7 +56,6 @@ class Acrobot(ClosedFormTask):
     state_limits: ClassVar = MappingProxyType({"th1": pi, "th2": pi, "w1": FASTEST_1, "w2": FASTEST_2})
 
     def reset(self, key: jax.Array) -> State:
-        """Both links nearly hanging, nearly at rest."""
         return self.start(*jax.random.uniform(key, (4,), self.dtype, -START_RANGE, START_RANGE))
 
     def draw_start(self, rng: np.random.Generator) -> Numbers:
@@ -84,7 +79,6 @@ class Acrobot(ClosedFormTask):
         return canvas.picture(caption)
 
     def observe(self, state: AcrobotState) -> jax.Array:
-        """Cosine and sine of both angles, and both speeds."""
         sin_1, cos_1 = sine_and_cosine(state.upper)
         sin_2, cos_2 = sine_and_cosine(state.lower)
         return jnp.stack([cos_1, sin_1, cos_2, sin_2, state.upper_speed, state.lower_speed])

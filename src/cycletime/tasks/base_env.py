@@ -41,7 +41,6 @@ class TaskEnv(gymnasium.Env[Observation, Action], ABC):
     """Raw actions are not clipped outside: the torque is, the cost sees what the agent wanted."""
 
     def __init__(self, render_mode: str | None = None) -> None:
-        """Prepare spaces and drawing; with a render mode, pygame is needed as well."""
         if render_mode is not None:
             if render_mode not in self.metadata["render_modes"]:
                 modes = ", ".join(map(repr, self.metadata["render_modes"]))

@@ -32,7 +32,6 @@ with require_extras(__name__):
 
 class Joints(NamedTuple):
     body: int
-    """PyBullet's number of the body."""
     indices: tuple[int, ...]
     """PyBullet's numbers of the joints within the body, each also that of the link below it."""
 
@@ -78,11 +77,9 @@ class BulletWorld:
         return Joints(found[0][0], tuple(index for _, index in found))
 
     def link(self, name: str) -> tuple[int, int]:
-        """PyBullet's numbers of a link's body, and of the link within it."""
         return self._found[f"link {name}"]
 
     def place(self, joints: Joints, positions: Sequence[float], velocities: Sequence[float]) -> None:
-        """Put joints at a state; the poses of the links follow at once."""
         for index, position, velocity in zip(joints.indices, positions, velocities, strict=True):
             self._call("resetJointState", joints.body, index, position, velocity)
             self._idle_motor(joints.body, index)
@@ -93,7 +90,6 @@ class BulletWorld:
         self._call("stepSimulation")
 
     def state(self, joints: Joints) -> list[tuple[float, float]]:
-        """Position and velocity of each joint."""
         return [(position, velocity) for position, velocity, _, _ in self._call("getJointStates", *joints)]
 
     def late_position(self, link: tuple[int, int]) -> tuple[float, float, float]:
@@ -109,9 +105,7 @@ class BulletEnv(TaskEnv):
     """A task that PyBullet simulates, one environment time step at a time; `CycleTime` around it holds actions."""
 
     model: ClassVar[str]
-    """The file in pybullet_data's folder mjcf."""
     gravity: ClassVar[float]
-    """Downwards, in m/s^2."""
 
     def __init__(self, render_mode: str | None = None) -> None:
         super().__init__(render_mode)
@@ -119,7 +113,6 @@ class BulletEnv(TaskEnv):
 
     @property
     def dt(self) -> float:
-        """The time that one step takes, in seconds: the environment's time step."""
         return float(self.task.env_dt)
 
     def reset(
@@ -130,7 +123,6 @@ class BulletEnv(TaskEnv):
         return super().reset(seed=seed, options=options)
 
     def close(self) -> None:
-        """Disconnect from PyBullet and close the window; closing twice is fine."""
         self._world.close()
         super().close()
 

@@ -73,7 +73,6 @@ class CartPole(ClosedFormTask):
     state_limits: ClassVar = MappingProxyType({"x": RAIL_END, "th": inf, "v": 20.0, "w": 20.0})
 
     def reset(self, key: jax.Array) -> State:
-        """The cart near the middle, the pole nearly hanging, both nearly at rest."""
         x, angle, v, w = START_SPREAD * jax.random.normal(key, (4,), self.dtype)
         return self.start(x, pi + angle, v, w)
 
@@ -82,7 +81,6 @@ class CartPole(ClosedFormTask):
         return x, pi + angle, v, w
 
     def picture(self, numbers: Numbers, caption: str = "") -> Frame:
-        """The cart on its rail and the pole from the side."""
         x, angle = numbers[:2]
         canvas = Canvas(640, 400, pixels_per_m=130, origin=(320, 210))
         canvas.box((-2.3, -1.35), (2.3, 1.35), 0.05, FLOOR)
@@ -96,7 +94,6 @@ class CartPole(ClosedFormTask):
         return canvas.picture(caption)
 
     def observe(self, state: CartPoleState) -> jax.Array:
-        """The cart's place, cosine and sine of the pole, and both speeds."""
         sine, cosine = sine_and_cosine(state.angle)
         return jnp.stack([state.x, cosine, sine, state.cart_speed, state.pole_speed])
 

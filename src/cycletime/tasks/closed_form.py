@@ -32,15 +32,11 @@ Numbers: TypeAlias = tuple[float, ...]
 
 class Step(NamedTuple):
     state: State
-    """The state after it."""
     observation: jax.Array
-    """What the agent sees of that state."""
     reward: jax.Array
     """The sum of rewards on the way."""
     terminated: jax.Array
-    """Whether the task itself ended the episode."""
     truncated: jax.Array
-    """Whether the time limit did."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +44,6 @@ class ClosedFormTask(ABC):
     """A simulated task written out in formulas."""
 
     title: ClassVar[str]
-    """What people call it."""
     state_type: ClassVar[type[Any]]
     """Of the states of a task that leaves `start` as it is."""
     where: ClassVar[str] = "closed form"
@@ -60,11 +55,9 @@ class ClosedFormTask(ABC):
     baseline_dt: ClassVar[Duration] = Duration("16ms")
     """The cycle time where the paper starts from, and which environments have where none is asked for."""
     time_limit: ClassVar[Duration]
-    """The longest episode."""
     shortest_episode: ClassVar[Duration]
     """No episode ends sooner, whatever is done."""
     can_terminate: ClassVar[bool]
-    """Whether episodes can end before the time limit."""
     action_size: ClassVar[int]
     """Numbers in an action, each meant to lie in [-1, 1]; others are accepted, as in the originals."""
     observation_limits: ClassVar[Mapping[str, float]]
@@ -73,7 +66,6 @@ class ClosedFormTask(ABC):
     """The numbers that `start` takes, in order, and the largest size that each may have."""
 
     dtype: Any = jnp.float32
-    """The precision, float32 or float64."""
     unroll: int | None = None
     """How many steps of a hold are compiled in one piece; by default what benchmarks/holds.py found fastest."""
     env_dt: Duration = None  # type: ignore[assignment]  # None stands for the usual one
@@ -104,7 +96,6 @@ class ClosedFormTask(ABC):
 
     @property
     def observation_size(self) -> int:
-        """Numbers in an observation."""
         return len(self.observation_limits)
 
     @cached_property

@@ -34,14 +34,11 @@ Row = NDArray[np.floating[Any]]
 
 class PackedStep(NamedTuple):
     row: Row
-    """The state after it, for the next cycle."""
     observation: NDArray[np.float32]
     """What the agent sees of that state; the caller's to keep and to change."""
     reward: float
     terminated: bool
-    """Whether the task itself ended the episode."""
     env_steps: int
-    """The environment steps since the episode's start."""
 
 
 class PackedTask:
@@ -103,7 +100,6 @@ class PackedTask:
         )
 
     def state(self, row: Row | jax.Array) -> State:
-        """The state in a row."""
         leaves = [
             number
             if jnp.issubdtype(dtype, jnp.floating)

@@ -78,7 +78,6 @@ class DoublePendulum(ClosedFormTask):
     state_limits: ClassVar = MappingProxyType({"x": 1.5, "th": inf, "ga": inf, "v": 100.0, "w": 100.0, "u": 100.0})
 
     def reset(self, key: jax.Array) -> DoublePendulumState:
-        """Both poles nearly upright, everything at rest."""
         lower, upper = jax.random.uniform(key, (2,), self.dtype, -ANGLE_RANGE, ANGLE_RANGE)
         zero = jnp.zeros((), self.dtype)
         return self.start(zero, lower, upper, zero, zero, zero)
@@ -95,7 +94,6 @@ class DoublePendulum(ClosedFormTask):
         return 0.0, th, ga, 0.0, 0.0, 0.0
 
     def picture(self, numbers: Numbers, caption: str = "") -> Frame:
-        """The cart and its poles from the side."""
         return draw_double_pendulum(numbers[0], numbers[1], numbers[2], caption)
 
     def observe(self, state: DoublePendulumState) -> jax.Array:

@@ -53,7 +53,6 @@ class MountainCar(ClosedFormTask):
     state_limits: ClassVar = MappingProxyType({"x": GOAL, "v": FASTEST})
 
     def reset(self, key: jax.Array) -> State:
-        """At rest near the valley's bottom."""
         x = jax.random.uniform(key, (), self.dtype, START_LOW, START_HIGH)
         return self.start(x, jnp.zeros_like(x))
 
@@ -61,7 +60,6 @@ class MountainCar(ClosedFormTask):
         return rng.uniform(START_LOW, START_HIGH), 0.0
 
     def picture(self, numbers: Numbers, caption: str = "") -> Frame:
-        """The valley from the side, the car in it, and the flag at its goal."""
         canvas = Canvas(640, 440, pixels_per_m=320, origin=(416, 400))
         canvas.box((-1.18, 0.02), (0.58, 1.1), 0.04, FLOOR)
         places = np.linspace(LEFT_END, RIGHT_END, 61).tolist()
@@ -76,7 +74,6 @@ class MountainCar(ClosedFormTask):
         return canvas.picture(caption)
 
     def observe(self, state: MountainCarState) -> jax.Array:
-        """Place and speed."""
         return jnp.stack([state.x, state.speed])
 
     def _advance(self, state: MountainCarState, action: jax.Array) -> tuple[MountainCarState, jax.Array, jax.Array]:

@@ -50,7 +50,6 @@ class Pendulum(ClosedFormTask):
     state_limits: ClassVar = MappingProxyType({"th": inf, "w": FASTEST})
 
     def reset(self, key: jax.Array) -> State:
-        """Any angle, a slow turn."""
         angle, speed = jax.random.uniform(key, (2,), self.dtype, -1, 1)
         return self.start(ANGLE_RANGE * angle, SPEED_RANGE * speed)
 
@@ -59,7 +58,6 @@ class Pendulum(ClosedFormTask):
         return tuple(rng.uniform(-high, high).tolist())
 
     def picture(self, numbers: Numbers, caption: str = "") -> Frame:
-        """The rod from the side, and upright where it should be."""
         tip = (LENGTH * -sin(numbers[0]), LENGTH * cos(numbers[0]))  # angles grow counter-clockwise, as in the original
         canvas = Canvas(480, 480, pixels_per_m=180, origin=(240, 240))
         canvas.box((-1.2, -1.2), (1.2, 1.2), 0.04, FLOOR)
@@ -72,7 +70,6 @@ class Pendulum(ClosedFormTask):
         return canvas.picture(caption)
 
     def observe(self, state: PendulumState) -> jax.Array:
-        """Cosine and sine of the angle, and the speed."""
         sine, cosine = sine_and_cosine(state.angle)
         return jnp.stack([cosine, sine, state.speed])
 

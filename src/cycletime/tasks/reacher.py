@@ -79,7 +79,6 @@ class Reacher(ClosedFormTask):
     )
 
     def reset(self, key: jax.Array) -> ReacherState:
-        """Target and angles uniform, arm at rest."""
         target_key, angle_key = jax.random.split(key)
         x, y = jax.random.uniform(target_key, (2,), self.dtype, -TARGET_RANGE, TARGET_RANGE)
         q1, q2 = jax.random.uniform(angle_key, (2,), self.dtype, -ANGLE_RANGE, ANGLE_RANGE)
@@ -102,7 +101,6 @@ class Reacher(ClosedFormTask):
         return q1, q2, 0.0, 0.0, tx, ty
 
     def picture(self, numbers: Numbers, caption: str = "") -> Frame:
-        """The arm and its target from above."""
         return draw_reacher(numbers[0], numbers[1], (numbers[4], numbers[5]), caption)
 
     def observe(self, state: ReacherState) -> jax.Array:

@@ -91,7 +91,6 @@ class Window:
     _open: ClassVar[weakref.ref[Window] | None] = None
 
     def __init__(self, title: str) -> None:
-        """Prepare; the window opens with the first frame."""
         self._title = title
         self._watched = True
         self._shown_s: float | None = None
@@ -111,7 +110,6 @@ class Window:
             self.close()
 
     def close(self) -> None:
-        """Close the window for good; closing twice is fine."""
         self._watched = False
         if self._holder() is self:
             Window._open = None

@@ -35,9 +35,7 @@ from cycletime.tasks.time_step import duration_text, whole_steps, wrapper_layers
 @dataclass(frozen=True)
 class TimeStep:
     physics_dt: Duration
-    """How long one step of its simulation is."""
     frame_skip: int
-    """How many of them one environment step takes."""
 
     @property
     def env_dt(self) -> Duration:
@@ -85,7 +83,6 @@ class AttributeClock:
 
 
 Clock: TypeAlias = MujocoClock | AttributeClock
-"""Reads and sets the time step of an unwrapped environment."""
 
 
 def choose_time_step(
@@ -167,8 +164,6 @@ class RewardTerm:
 
 @dataclass(frozen=True)
 class Scaling:
-    """Factors for a reward and for the entries of ``info`` that are its summands."""
-
     rest: float
     """The factor of every summand that `info` does not hold."""
     by_info: Mapping[str, float]
@@ -271,7 +266,6 @@ RETIMINGS: Mapping[str, Retiming] = MappingProxyType(_RETIMINGS)
 """What is known, by Gymnasium id; `register_retiming` adds to it."""
 
 BUILT_IN = tuple(RETIMINGS)
-"""The ids that are known without being registered."""
 
 
 def register_retiming(env_id: str, terms: Sequence[RewardTerm], clock: Clock | None = None) -> None:

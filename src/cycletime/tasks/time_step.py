@@ -40,7 +40,6 @@ def step_duration(env: AnyEnv, env_dt: DurationLike | None = None) -> Duration:
 
 
 def wrapper_layers(env: AnyEnv) -> Iterator[_Wrapper]:
-    """The wrappers of an environment, from the outside in."""
     while isinstance(env, gym.Wrapper):
         yield env
         env = env.env

@@ -59,7 +59,6 @@ def space_names(space: spaces.Space[Any], name: str) -> list[str]:
 
 
 def observation_names(env: gym.Env[Any, Any]) -> list[str]:
-    """A name for each number of an observation, in its order."""
     names = _published_names(env)
     return names if len(names) == spaces.flatdim(env.observation_space) else _by_index(env)
 

@@ -45,14 +45,10 @@ Pair: TypeAlias = tuple[jax.Array, ...]
 
 class Sent(NamedTuple):
     speeds: Pair
-    """rad/s."""
     acceleration: jax.Array
-    """rad/s^2."""
 
 
 class URReacherState(NamedTuple):
-    """The arm's two moving joints, what is on its way to them, and the task."""
-
     q: Pair
     qd: Pair
     target_q: Pair
@@ -61,11 +57,8 @@ class URReacherState(NamedTuple):
     pending: tuple[Sent, ...]
     """What was sent with the last packages, the oldest first."""
     action: Pair
-    """The previous one."""
     target: Pair
-    """Where the flange should be."""
     excursion: Excursion
-    """Whether it is out of its box."""
     env_steps: jax.Array
 
 
@@ -88,7 +81,6 @@ class URReacher(ClosedFormTask):
     )
 
     def reset(self, key: jax.Array) -> URReacherState:
-        """The arm stands in its first pose; target and previous action are random."""
         target_key, action_key = jax.random.split(key)
         action = jax.random.uniform(action_key, (2,), self.dtype, -1, 1)
         return self.start(*ur5.Q_REF[ur5.MOVED_JOINTS], *self._draw_target(target_key), *action)
@@ -125,7 +117,6 @@ class URReacher(ClosedFormTask):
         return (*ur5.Q_REF[ur5.MOVED_JOINTS], *draw_target(rng), *action)
 
     def picture(self, numbers: Numbers, caption: str = "") -> Frame:
-        """The arm from the side, the box of targets, and the target."""
         target, shoulder = (numbers[2], numbers[3]), (0.0, UR5.d1)
         elbow, flange = ur5.elbow_at(numbers[0])[1:], ur5.flange_at(numbers[:2])[1:]
         canvas = Canvas(560, 560, pixels_per_m=270, origin=(280, 440))
@@ -143,7 +134,6 @@ class URReacher(ClosedFormTask):
         return canvas.picture(caption)
 
     def observe(self, state: URReacherState) -> jax.Array:
-        """Angles, speeds, from the target to the flange, and the previous action."""
         seen: jax.Array = ur5.observation(state.q, state.qd, _away(state), state.action, jnp)
         return seen
 
