@@ -117,14 +117,12 @@ class PlanStudy:
 
 
 def _print_size(plan: Plan) -> None:
-    from cycletime.studies.progress import format_groups
+    from cycletime.studies.progress import format_groups, format_runs
 
     study = plan.study
     hours = "" if plan.simulated_h is None else f", {plan.simulated_h:,.2f} simulated hours"
     print(f"{study.name}: {format_groups(plan)}\n  {plan.env_steps:,} environment steps{hours}")
-    engines = plan.engines().items()
-    words = (f"{count:,} run{'' if count == 1 else 's'} by the engine {name}" for name, count in engines)
-    print(f"  {', '.join(words)}")
+    print(f"  {', '.join(f'{format_runs(count)} by the engine {name}' for name, count in plan.engines().items())}")
     if (study.width or 1) > 1:
         print(f"  up to {study.width:,} runs of a group side by side in one program, on the {study.device}")
     shared = len(plan.cells) * len(study.seeds) - len(plan.runs)
@@ -173,11 +171,17 @@ def _print_estimate(plan: Plan, left: tuple[PlannedRun, ...], given_workers: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyStatus:
-    """Print how many runs of a study are done, running, failed, stopped or pending, and what went wrong."""
+class StudyOption:
+    """What commands on a study have in common."""
 
     folder: Annotated[Positional[Path], arg(metavar="STUDY")]
     """The study's folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyStatus(StudyOption):
+    """Print how many runs of a study are done, running, failed, stopped or pending, and what went wrong."""
+
     runs: bool = False
     """Print the name and the state of every run; STUDY/runs/NAME is what 'watch', 'evaluate' and 'export' take."""
     tracebacks: bool = False
@@ -207,11 +211,9 @@ class StudyStatus:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetryStudy:
+class RetryStudy(StudyOption):
     """Forget what went wrong, so that the next 'study run' tries again; what is done stays."""
 
-    folder: Annotated[Positional[Path], arg(metavar="STUDY")]
-    """The study's folder."""
     only: Annotated[Text, arg(name="run", metavar="NAME", help_behavior_hint="(default: all that failed)")] = None
     """One run."""
 
@@ -232,11 +234,9 @@ class RetryStudy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyStudy:
+class VerifyStudy(StudyOption):
     """Read every run completely, and report what is damaged."""
 
-    folder: Annotated[Positional[Path], arg(metavar="STUDY")]
-    """The study's folder."""
     repair: bool = False
     """Move what is damaged to STUDY/damaged, so that the next 'study run' runs those runs again."""
 
@@ -258,11 +258,9 @@ class VerifyStudy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportStudy:
+class ExportStudy(StudyOption):
     """Write all learning curves into one tidy table: task, algorithm, rule, dt, seed, env_step, seconds, return."""
 
-    folder: Annotated[Positional[Path], arg(metavar="STUDY")]
-    """The study's folder."""
     file: Annotated[Positional[Path], arg(metavar="FILE")]
     """The table; its name ends with .parquet or .csv."""
     bins: Annotated[Count, arg(help_behavior_hint="(default: a row for each episode)")] = None

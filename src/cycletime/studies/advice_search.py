@@ -85,39 +85,22 @@ class Budget:
 
 
 @dataclass
-class WallTimeModel:
+class Spending:
+    """What a call has spent of its budget, and what runs would."""
+
+    budget: Budget
     measure: Callable[[], tuple[Costs, float]]
     """What runs cost, and how long a process takes to start, from a short trial; called once, and only if needed."""
     workers: int
     env_dt: Duration
+    clock: Callable[[], float]
+    began_s: float
     factor: float = 1.0
     """By how much runs took longer than the trial said."""
 
     @cached_property
     def _measured(self) -> tuple[Costs, float]:
         return self.measure()
-
-    def seconds(self, question: Question, runs: Collection[CandidateRun]) -> float:
-        if not runs:
-            return 0.0
-        world = question.world
-        timed = world if isinstance(world, ClosedFormWorld) else replace(world, env_dt=self.env_dt)
-        dts, seeds = {dt for dt, _ in runs}, max(seed for _, seed in runs) + 1
-        plan = Plan.of(replace(question, world=timed).study(dts, seeds))
-        planned = [each for each in plan.runs if (plan.cells[each.cell].dt, each.seed) in runs]
-        return self.factor * estimate_wall_time(plan, planned, *self._measured, self.workers).wall_s
-
-    def correct(self, expected_s: float, took_s: float) -> None:
-        if expected_s > 0 and took_s > 0:
-            self.factor *= took_s / expected_s
-
-
-@dataclass(frozen=True)
-class BudgetTracker:
-    budget: Budget
-    wall_time: WallTimeModel
-    clock: Callable[[], float]
-    began_s: float
 
     def wall_s(self) -> float:
         return self.clock() - self.began_s
@@ -130,23 +113,37 @@ class BudgetTracker:
         in_time = most_s is None or self.wall_s() + wall_s <= most_s
         return in_time and (most_h is None or spent_h + simulated_h <= most_h * (1 + 1e-9))
 
+    def expected_s(self, question: Question, runs: Collection[CandidateRun]) -> float:
+        if not runs:
+            return 0.0
+        world = question.world
+        timed = world if isinstance(world, ClosedFormWorld) else replace(world, env_dt=self.env_dt)
+        dts, seeds = {dt for dt, _ in runs}, max(seed for _, seed in runs) + 1
+        plan = Plan.of(replace(question, world=timed).study(dts, seeds))
+        planned = [each for each in plan.runs if (plan.cells[each.cell].dt, each.seed) in runs]
+        return self.factor * estimate_wall_time(plan, planned, *self._measured, self.workers).wall_s
 
-def affordable_env_steps(question: Question, dts: Sequence[Duration], spending: BudgetTracker) -> int:
+
+def affordable_env_steps(question: Question, dts: Sequence[Duration], spending: Spending) -> int:
     """How long runs may be for the first look to take its share of what is left of the budget, to two digits."""
-    budget, wall_time = spending.budget, spending.wall_time
+    budget = spending.budget
     first_look = [(dt, seed) for dt in dts for seed in range(question.first_seeds)]
     most = []
     if budget.simulated_h is not None:
-        one_h = replace(question, env_steps=1).simulated_h(len(first_look), wall_time.env_dt)
+        one_h = replace(question, env_steps=1).simulated_h(len(first_look), spending.env_dt)
         most.append(FIRST_LOOK_SHARE * budget.simulated_h / one_h)
     if budget.wall_s is not None:
         # Expected times are linear in the length of runs.
         few_s, many_s = (
-            wall_time.seconds(replace(question, env_steps=steps), first_look) for steps in (10**6, 2 * 10**6)
+            spending.expected_s(replace(question, env_steps=steps), first_look) for steps in (10**6, 2 * 10**6)
         )
         share_s = FIRST_LOOK_SHARE * (budget.wall_s - spending.wall_s())
         most.append((share_s - (2 * few_s - many_s)) / max(many_s - few_s, 1e-9) * 10**6)
-    env_steps, least = _floor_two_digits(min(most)), _min_env_steps(question, dts, wall_time.env_dt)
+    unit: int = 10 ** max(0, floor(log10(max(1, min(most)))) - 1)
+    env_steps = max(0, floor(min(most) / unit) * unit)
+    # Enough for `MIN_UPDATES` at every cycle time, after the agent's random start.
+    steps = {dt: agent.random_steps + MIN_UPDATES * agent.period for dt, agent in question.agents(dts).items()}
+    least = max(ceil(count * (dt / spending.env_dt)) for dt, count in steps.items())
     if env_steps < least:
         raise InputError(
             f"The budget has room for runs of {env_steps:,} environment steps with {len(dts)} candidates, and learning "
@@ -155,63 +152,18 @@ def affordable_env_steps(question: Question, dts: Sequence[Duration], spending: 
     return env_steps
 
 
-def _min_env_steps(question: Question, dts: Sequence[Duration], env_dt: Duration) -> int:
-    """Enough for `MIN_UPDATES` at every cycle time, after the agent's random start."""
-    steps = {dt: agent.random_steps + MIN_UPDATES * agent.period for dt, agent in question.agents(dts).items()}
-    return max(ceil(count * (dt / env_dt)) for dt, count in steps.items())
-
-
-def _floor_two_digits(number: float) -> int:
-    if number < 1:
-        return 0
-    unit: int = 10 ** max(0, floor(log10(number)) - 1)
-    return floor(number / unit) * unit
-
-
-@dataclass(frozen=True)
-class CandidateRuns:
+@dataclass
+class SequentialSearch:
+    advice: Advice
     path: Path
-    question: Question
+    executor: Executor
+    spending: Spending
+    observers: Sequence[StudyObserver]
+    stop: Callable[[], bool]
 
     @property
     def begun(self) -> bool:
         return (self.path / "study.json").exists()
-
-    def write_study(self, dts: Iterable[Duration], seeds: int) -> StudyFolder:
-        return StudyFolder.create(self.path, self.question.study(dts, seeds))
-
-    def missing(self, dts: Iterable[Duration], seeds: int) -> set[CandidateRun]:
-        dts = tuple(dts)
-        if not self.begun:
-            return {(dt, seed) for dt in dts for seed in range(seeds)}
-        folder = self._folder(dts, seeds)
-        plan = Plan.of(folder.study)
-        states = folder.states(run.name for run in plan.runs)
-        return {(plan.cells[run.cell].dt, run.seed) for run in folder.runs_left(plan, states)}
-
-    def scores(self, dts: Iterable[Duration], seeds: int) -> dict[Duration, tuple[float | None, ...]]:
-        """By candidate and in the order of seeds; None where a run has no score."""
-        folder = self._folder(dts, seeds).checked()
-        return {cell.dt: tuple(run.score for run in runs) for cell, runs in read_cells(folder, self.question.measure)}
-
-    def done(self) -> int:
-        return len(StudyFolder.open(self.path).store.refresh()) if self.begun else 0
-
-    def _folder(self, dts: Iterable[Duration], seeds: int) -> StudyFolder:
-        """The folder with the study of some candidates and seeds, whatever its own is at this moment."""
-        folder = StudyFolder.open(self.path)
-        study = self.question.study(dts, seeds).resolved(folder.study)
-        return replace(folder, study=replace(study, width=folder.study.width))
-
-
-@dataclass
-class SequentialSearch:
-    advice: Advice
-    runs: CandidateRuns
-    executor: Executor
-    spending: BudgetTracker
-    observers: Sequence[StudyObserver]
-    stop: Callable[[], bool]
 
     def run(self) -> Advice:
         ended, looks = None, count(1)
@@ -223,12 +175,17 @@ class SequentialSearch:
         return replace(self.advice, ended=ended, next=next_look)
 
     def _cost_of(self, look: int) -> NextLook:
-        question, seeds = self.advice.question, self.advice.looks.runs(look)
-        missing = self.runs.missing(self.advice.left, seeds)
+        question, seeds, dts = self.advice.question, self.advice.looks.runs(look), self.advice.left
+        missing = {(dt, seed) for dt in dts for seed in range(seeds)}
+        if self.begun:
+            folder = self._folder(dts, seeds)
+            plan = Plan.of(folder.study)
+            left = folder.runs_left(plan, folder.states(run.name for run in plan.runs))
+            missing = {(plan.cells[run.cell].dt, run.seed) for run in left}
         return NextLook(
             seeds=seeds,
             runs=len(missing),
-            wall_s=self.spending.wall_time.seconds(question, missing),
+            wall_s=self.spending.expected_s(question, missing),
             simulated_h=question.simulated_h(len(missing), self.advice.env_dt),
         )
 
@@ -237,37 +194,44 @@ class SequentialSearch:
         needed = self._cost_of(look)
         if not needed.runs:
             return None
-        spent_h = self.advice.question.simulated_h(self.runs.done(), self.advice.env_dt)
+        done = len(StudyFolder.open(self.path).store.refresh()) if self.begun else 0
+        spent_h = self.advice.question.simulated_h(done, self.advice.env_dt)
         if not self.spending.has_room(needed.wall_s, spent_h, needed.simulated_h):
             if look == 1:
-                raise InputError(self._no_room(needed))
+                raise InputError(
+                    f"The first look, {needed.runs} runs of {self.advice.question.env_steps:,} environment steps, "
+                    f"takes about {needed.wall_s / 60:,.2g} min here and {needed.simulated_h:,.3g} simulated hours, "
+                    f"and the budget is {self.spending.budget}: give a larger budget, fewer --dts or fewer --env-steps."
+                )
             return "budget"
-        if not self.runs.begun:
+        if not self.begun:
             self._write()
-        folder = self.runs.write_study(self.advice.left, needed.seeds)
+        folder = self._write_study(self.advice.left, needed.seeds)
         before_s = self.spending.wall_s()
         states = run_study(
             folder, self.executor, observers=self.observers, stop=lambda: self.stop() or self.spending.is_over()
         )
         if not set(states) <= {"done", "failed"}:
             return "stopped" if self.stop() else "budget"
-        self.spending.wall_time.correct(needed.wall_s, self.spending.wall_s() - before_s)
+        took_s = self.spending.wall_s() - before_s
+        if needed.wall_s > 0 and took_s > 0:
+            self.spending.factor *= took_s / needed.wall_s
         return None
-
-    def _no_room(self, needed: NextLook) -> str:
-        return (
-            f"The first look, {needed.runs} runs of {self.advice.question.env_steps:,} environment steps, takes about "
-            f"{needed.wall_s / 60:,.2g} min here and {needed.simulated_h:,.3g} simulated hours, and the budget is "
-            f"{self.spending.budget}: give a larger budget, fewer --dts or fewer --env-steps."
-        )
 
     def _judge(self, look: int) -> EndReason | None:
         """Compare the candidates that are left; None to go on, else why that is the end."""
         advice = self.advice
-        found = self.runs.scores(advice.left, advice.looks.runs(look))
+        folder = self._folder(advice.left, advice.looks.runs(look)).checked()
+        found = {
+            cell.dt: tuple(run.score for run in runs) for cell, runs in read_cells(folder, advice.question.measure)
+        }
         scores = {**advice.scores, **found}
-        failed = {dt: why for dt, each in found.items() if (why := _why_no_mean(each)) is not None}
-        self.runs.write_study(advice.tried, max(map(len, scores.values())))
+        failed = {
+            dt: f"{each.count(None)} of {len(each)} runs failed, diverged or ended no episode"
+            for dt, each in found.items()
+            if None in each
+        }
+        self._write_study(advice.tried, max(map(len, scores.values())))
         judged = {dt: [score for score in each if score is not None] for dt, each in found.items() if dt not in failed}
         if not judged:
             dt, why = next(iter({**advice.without_mean, **failed}.items()))
@@ -284,12 +248,16 @@ class SequentialSearch:
         return "enough" if self.advice.judgements[-1].is_decided(advice.question.enough) else None
 
     def _write(self) -> None:
-        write_advice(self.runs.path, {**self.advice.as_json(), "answer": []})
+        write_advice(self.path, {**self.advice.as_json(), "answer": []})
 
+    def _write_study(self, dts: Iterable[Duration], seeds: int) -> StudyFolder:
+        return StudyFolder.create(self.path, self.advice.question.study(dts, seeds))
 
-def _why_no_mean(scores: tuple[float | None, ...]) -> str | None:
-    missing = sum(score is None for score in scores)
-    return f"{missing} of {len(scores)} runs failed, diverged or ended no episode" if missing else None
+    def _folder(self, dts: Iterable[Duration], seeds: int) -> StudyFolder:
+        """The folder with the study of some candidates and seeds, whatever its own is at this moment."""
+        folder = StudyFolder.open(self.path)
+        study = self.advice.question.study(dts, seeds).resolved(folder.study)
+        return replace(folder, study=replace(study, width=folder.study.width))
 
 
 @dataclass(frozen=True)
@@ -341,8 +309,8 @@ def advise(
         known = _measure(question, facts, dts, instruments) if before is None else _measured_before(before)
     late = {dt: each for dt, each in known["in_time"].items() if not each.fits and dt != question.present}
     tried = tuple(dt for dt in dts if dt not in late)
-    wall_time = WallTimeModel(partial(instruments.costs_of, question, tried), executor.workers, facts.env_dt)
-    spending = BudgetTracker(budget, wall_time, instruments.clock, began_s)
+    costs = partial(instruments.costs_of, question, tried)
+    spending = Spending(budget, costs, executor.workers, facts.env_dt, instruments.clock, began_s)
     if len(tried) > 1 and before is None:
         if env_steps is None:
             question = replace(question, env_steps=affordable_env_steps(question, tried, spending))
@@ -355,7 +323,7 @@ def advise(
         **known,
     )
     if len(tried) > 1:
-        advice = SequentialSearch(advice, CandidateRuns(path, question), executor, spending, observers, stop).run()
+        advice = SequentialSearch(advice, path, executor, spending, observers, stop).run()
     return replace(advice, wall_s=spending.wall_s(), ended=advice.ended if len(tried) > 1 else "alone")
 
 

@@ -36,7 +36,7 @@ def export_curves(folder: StudyFolder, file: Path, bins: int | None = None) -> t
     if bins is not None and not 1 <= bins <= _MAX_BINS:
         raise InputError(f"bins is {bins}: it must be from 1 to {_MAX_BINS:,}.")
     plan = Plan.of(folder.study)
-    schema = _schema([cell.labels for cell in plan.cells])
+    schema = _schema(plan)
     rows: dict[str, list[int]] = {}
 
     def write(unfinished: Path) -> None:
@@ -52,7 +52,7 @@ def export_curves(folder: StudyFolder, file: Path, bins: int | None = None) -> t
 def study_curves(folder: StudyFolder, bins: int | None = None) -> pa.Table:
     """The same as one table in memory."""
     plan = Plan.of(folder.study)
-    schema = _schema([cell.labels for cell in plan.cells])
+    schema = _schema(plan)
     return pa.concat_tables([schema.empty_table(), *(table for _, table in _tables(plan, folder, schema, bins))])
 
 
@@ -93,8 +93,8 @@ def _table(labels: Mapping[str, Any], measured: Mapping[str, Any], schema: pa.Sc
     return pa.table({field.name: column(field) for field in schema}, schema=schema)
 
 
-def _schema(labels: Sequence[Mapping[str, Any]]) -> pa.Schema:
-    return pa.schema(list({**label_columns(labels), **_CURVE_COLUMNS}.items()))
+def _schema(plan: Plan) -> pa.Schema:
+    return pa.schema(list({**label_columns([cell.labels for cell in plan.cells]), **_CURVE_COLUMNS}.items()))
 
 
 def label_columns(labels: Sequence[Mapping[str, Any]]) -> dict[str, pa.DataType]:

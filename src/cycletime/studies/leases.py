@@ -134,8 +134,9 @@ def hold_lease(
     `stale_s` seconds of silence others may take it.
     """
     path = folder / f"{run}{_SUFFIX}"
-    with disk_errors(path):
-        lease = _acquire(path, worker, on_loss, stale_s)
+    with disk_errors(path), _draft(folder, worker, stale_s) as (token, draft):
+        is_free = _link_if_free(draft, path) or _replace_stale(path, draft)
+        lease = Lease(path, token, on_loss) if is_free else None
     if lease is None or lease.is_lost():
         yield None
         return
@@ -178,13 +179,6 @@ def sweep_leases(folder: Path) -> None:
         with suppress(OSError):
             if _is_expired(leftover.stat().st_mtime, now_s):
                 leftover.unlink()
-
-
-def _acquire(path: Path, worker: str, on_loss: Callable[[], object], stale_s: float) -> Lease | None:
-    with _draft(path.parent, worker, stale_s) as (token, draft):
-        if _link_if_free(draft, path) or _replace_stale(path, draft):
-            return Lease(path, token, on_loss)
-    return None
 
 
 def _replace_stale(path: Path, draft: Path) -> bool:

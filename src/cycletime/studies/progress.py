@@ -32,6 +32,7 @@ class StudyProgress(StudyObserver):
     def __init__(self, workers: int) -> None:
         self.workers = workers
         self.console = ErrorConsole()
+        self._is_narrow = self.console.width < NARROW
         self._bar: Progress | None = None
 
     def begin(self, plan: Plan, states: Mapping[str, RunState]) -> None:
@@ -82,10 +83,6 @@ class StudyProgress(StudyObserver):
             self._waited_for = who.keys()
             them = "; ".join(f"{name} ({count:,})" for name, count in sorted(who.items()))
             self._say(f"waiting for {format_runs(who.total())} that others train: {them}")
-
-    @property
-    def _is_narrow(self) -> bool:
-        return self.console.width < NARROW
 
     def _say(self, sentence: str, style: str | None = None) -> None:
         self.console.print(sentence, style=style, highlight=False, soft_wrap=True)

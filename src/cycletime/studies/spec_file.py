@@ -48,20 +48,6 @@ def read_values(
     return tuned, others, _points(table, algorithms)
 
 
-def values_table(study: StudySpec) -> dict[str, Any]:
-    table: dict[str, Any] = {
-        "tuned": {algorithm: _tuned_table(tuned) for algorithm, tuned in study.tuned.items()},
-        "set": {algorithm: _grid_table(grid) for algorithm, grid in study.others.items()},
-    }
-    if any(study.points.values()):
-        table["points"] = {
-            algorithm: [{name: _json_value(value) for name, value in point.items()} for point in points]
-            for algorithm, points in study.points.items()
-            if points
-        }
-    return table
-
-
 def check_algorithms(key: str, table: Mapping[str, Any], algorithms: tuple[str, ...]) -> None:
     for name in table:
         if name not in algorithms:
@@ -86,13 +72,6 @@ def _tuned(algorithm: str, table: Mapping[str, Any], trainer: TrainerSpec | None
             f"tuned has from = {quote(table['from'])}: it is for what study.json keeps of a file of tuned values."
         )
     return Tuned(dt, grid, kept)
-
-
-def _tuned_table(tuned: Tuned) -> dict[str, Any]:
-    table: dict[str, Any] = {"dt": str(tuned.dt)} if tuned.dt else {}
-    if tuned.source is not None:
-        table["from"] = dict(tuned.source)
-    return {**table, **_grid_table(tuned.values)}
 
 
 def _others(table: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, Grid]:
@@ -167,21 +146,8 @@ def _json_value(value: Any) -> Any:  # noqa: ANN401 - any hyper-parameter
 
 _SINGULARS = {"task": "tasks", "env": "envs", "algorithm": "algorithms", "dt": "dts", "rule": "rules", "seed": "seeds"}
 _KNOWN_KEYS = {
-    *(
-        *_SINGULARS,
-        *_SINGULARS.values(),
-        "name",
-        "env_steps",
-        "simulated_s",
-        "env_dt",
-        "num_envs",
-        "trainer",
-        "tuned",
-        "set",
-        "points",
-        "own_rules",
-    ),
-    *("device", "width", "engine", "patience"),
+    *(*_SINGULARS, *_SINGULARS.values(), "name", "env_steps", "simulated_s", "env_dt", "num_envs", "trainer"),
+    *("tuned", "set", "points", "own_rules", "device", "width", "engine", "patience"),
 }
 
 
@@ -215,8 +181,15 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
     if trainer is not None:  # values that nobody tuned are from no cycle time
         tuned = {**dict.fromkeys(algorithms, Tuned(None)), **tuned}
     worlds = _worlds(table, trainer)
+    name, patience, hang_timeout = _required(table, "name"), table.get("patience", HANG_TIMEOUT), None
+    if not isinstance(name, str) or not name.strip():
+        raise InputError(f"name is {quote(name)}: it must be a text in one line, such as 'reacher-quick'.")
+    with suppress(InputError):
+        hang_timeout = typed_duration(patience)
+    if hang_timeout is None or hang_timeout < Duration("1s"):
+        raise InputError(f"patience is {quote(patience)}: give a time of at least a second, such as '30min' or '2h'.")
     return StudySpec(
-        name=_name(table),
+        name=name,
         worlds=worlds,
         algorithms=algorithms,
         dts=tuple(typed_duration(each) for each in _as_list(table, "dt")),
@@ -231,7 +204,7 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
         device=str(table.get("device", "cpu")),
         width=_count("width", table["width"]) if "width" in table else None,
         engine=str(table.get("engine", AUTO)),
-        hang_timeout=_hang_timeout(table.get("patience", HANG_TIMEOUT)),
+        hang_timeout=hang_timeout,
         trainer=trainer,
     )
 
@@ -240,6 +213,11 @@ def study_table(study: StudySpec) -> dict[str, Any]:
     """The table that `study_from_table` reads as this study, for JSON or TOML."""
     tasks = [world for world in study.worlds if isinstance(world, ClosedFormWorld)]
     envs = [world for world in study.worlds if isinstance(world, GymnasiumEnv)]
+    points = {
+        algorithm: [{name: _json_value(value) for name, value in point.items()} for point in each]
+        for algorithm, each in study.points.items()
+        if each
+    }
     return {
         "name": study.name,
         "tasks": [task.name for task in tasks],
@@ -251,7 +229,16 @@ def study_table(study: StudySpec) -> dict[str, Any]:
         **({"own_rules": own_rules_as_table(study.own_rules)} if study.own_rules else {}),
         "seeds": list(study.seeds),
         "env_steps": study.env_steps,
-        **values_table(study),
+        "tuned": {
+            algorithm: {
+                **({"dt": str(tuned.dt)} if tuned.dt else {}),
+                **({} if tuned.source is None else {"from": dict(tuned.source)}),
+                **_grid_table(tuned.values),
+            }
+            for algorithm, tuned in study.tuned.items()
+        },
+        "set": {algorithm: _grid_table(grid) for algorithm, grid in study.others.items()},
+        **({"points": points} if points else {}),
         **({} if study.num_envs == 1 else {"num_envs": study.num_envs}),
         "device": study.device,
         **({} if study.width is None else {"width": study.width}),
@@ -271,20 +258,6 @@ def _env_dt_table(tasks: Sequence[ClosedFormWorld], envs: Sequence[GymnasiumEnv]
         raise InputError(f"The environments have different env_dt ({words}): make a study of each.")
     env_dt = next(iter(for_envs if envs else for_tasks), None)
     return {} if env_dt is None else {"env_dt": str(env_dt)}
-
-
-def _hang_timeout(value: Any) -> Duration:  # noqa: ANN401 - whatever TOML has
-    with suppress(InputError):
-        if (timeout := typed_duration(value)) >= Duration("1s"):
-            return timeout
-    raise InputError(f"patience is {quote(value)}: give a time of at least a second, such as '30min' or '2h'.")
-
-
-def _name(table: Mapping[str, Any]) -> str:
-    name = _required(table, "name")
-    if not isinstance(name, str) or not name.strip():
-        raise InputError(f"name is {quote(name)}: it must be a text in one line, such as 'reacher-quick'.")
-    return name
 
 
 def _required(table: Mapping[str, Any], key: str) -> Any:  # noqa: ANN401 - whatever TOML has

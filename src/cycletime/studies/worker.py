@@ -147,9 +147,12 @@ def work(study: str, name: str, workers: int, stop: Callable[[], bool] = lambda:
     asked = _StopRequest(stop_file(folder.workers, name), stop)
     with open_event_writer(folder.workers, name) as events:
         events.write(Event(worker=name))
-        watchdog = Watchdog(
-            float(folder.study.hang_timeout), asked, lambda reason, sentence: _end_process(events, reason, sentence)
-        )
+
+        def end_process(reason: EndReason, sentence: str) -> None:
+            events.write(Event(died=sentence) if reason == "hangs" else Event(left=True))
+            os.kill(os.getpid(), signal.SIGKILL)  # whatever it does
+
+        watchdog = Watchdog(float(folder.study.hang_timeout), asked, end_process)
         try:
             with run_watchdog(watchdog):
                 _work(folder, name, workers, asked, events)
@@ -158,11 +161,6 @@ def work(study: str, name: str, workers: int, stop: Callable[[], bool] = lambda:
             events.write(Event(machine=sentence))  # a line may still find room
             raise MachineError(sentence) from error
         events.write(Event(left=True))
-
-
-def _end_process(events: EventWriter, reason: EndReason, sentence: str) -> None:
-    events.write(Event(died=sentence) if reason == "hangs" else Event(left=True))
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _work(folder: StudyFolder, name: str, workers: int, stop: Callable[[], bool], events: EventWriter) -> None:

@@ -169,6 +169,13 @@ class Scaling:
     by_info: Mapping[str, float]
     """The factors of the summands in `info`."""
 
+    @classmethod
+    def of(cls, terms: Sequence[RewardTerm], own: TimeStep, now: TimeStep) -> Scaling:
+        # Without hidden terms there is no rest, and any of the factors will do.
+        rest = next((term.kind for term in terms if term.info is None), terms[0].kind)
+        by_info = {term.info: term.kind.factor(own, now) for term in terms if term.info is not None}
+        return cls(rest.factor(own, now), by_info)
+
     def apply(self, reward: float, info: dict[str, Any]) -> tuple[float, dict[str, Any]]:
         """The reward and the ``info`` of one step, with each summand multiplied by its factor."""
         missing = [name for name in self.by_info if name not in info]
@@ -179,13 +186,6 @@ class Scaling:
         # Where all factors are the same this is one product, so a factor of 1 changes no bit.
         apart = sum((factor - self.rest) * float(info[name]) for name, factor in self.by_info.items())
         return self.rest * reward + apart, info | {name: info[name] * factor for name, factor in self.by_info.items()}
-
-
-def scaling(terms: Sequence[RewardTerm], own: TimeStep, now: TimeStep) -> Scaling:
-    # Without hidden terms there is no rest, and any of the factors will do.
-    rest = next((term.kind for term in terms if term.info is None), terms[0].kind)
-    by_info = {term.info: term.kind.factor(own, now) for term in terms if term.info is not None}
-    return Scaling(rest.factor(own, now), by_info)
 
 
 def check_terms(terms: Sequence[RewardTerm]) -> None:
@@ -311,7 +311,7 @@ class Retime(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._clock = retiming.clock
         own = self._clock.read(env.unwrapped)
         self.time_step = choose_time_step(own, env_dt, physics_dt, self._clock.skips_frames)
-        self._scaling = scaling(retiming.terms, own, self.time_step)
+        self._scaling = Scaling.of(retiming.terms, own, self.time_step)
         self._is_changed = self.time_step != own
         self._set_time_step()
 
@@ -320,10 +320,7 @@ class Retime(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         """The environment's time step in seconds."""
         return float(self.time_step.env_dt)
 
-    @property
-    def dt(self) -> float:
-        """The same, under the name by which `CycleTime` asks how long a step lasts."""
-        return self.env_dt
+    dt = env_dt  # by this name `CycleTime` asks how long a step lasts
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:  # noqa: ANN401
         """One step of `env_dt`; the summands of the reward in ``info`` are multiplied like the reward."""
@@ -379,9 +376,12 @@ def retime(
     """
     env = _make_plain(env_id, make_kwargs)
     refuse_second_retiming(env)
-    limit_steps = _limit_steps(_own_limit(env_id, _clock_of(env_id).read(env.unwrapped)), Duration(env_dt), time_limit)
-    if limit_steps is not None:
-        env = TimeLimit(env, limit_steps)
+    most_steps = (env_id if isinstance(env_id, EnvSpec) else gym.spec(_name(env_id))).max_episode_steps
+    limit = None if most_steps is None else _clock_of(env_id).read(env.unwrapped).env_dt * most_steps
+    if time_limit is not None:
+        limit = None if isinstance(time_limit, float) and time_limit == inf else Duration(time_limit)
+    if limit is not None:
+        env = TimeLimit(env, whole_steps("time_limit", limit.exact_s, Duration(env_dt), least=1))
     return Retime(env, env_dt, physics_dt)
 
 
@@ -392,11 +392,6 @@ def own_time_step(env_id: str | EnvSpec, **make_kwargs: Any) -> TimeStep:  # noq
         return _clock_of(env_id).read(env.unwrapped)
     finally:
         env.close()
-
-
-def _own_limit(env_id: str | EnvSpec, own: TimeStep) -> Duration | None:
-    spec = env_id if isinstance(env_id, EnvSpec) else gym.spec(_name(env_id))
-    return None if spec.max_episode_steps is None else own.env_dt * spec.max_episode_steps
 
 
 def _clock_of(env_id: str | EnvSpec) -> Clock:
@@ -421,10 +416,3 @@ def _name(env_id: str | EnvSpec) -> str:
     if isinstance(env_id, str):
         return env_id.rpartition(":")[2]  # 'module:Name-v0' lets Gymnasium import the module first
     raise InputError(f"{env_id!r} is neither an id such as 'Hopper-v5' nor a spec: of an environment, give its .spec.")
-
-
-def _limit_steps(own_limit: Duration | None, env_dt: Duration, asked: DurationLike | None) -> int | None:
-    if isinstance(asked, float) and asked == inf:
-        return None
-    limit = own_limit if asked is None else Duration(asked)
-    return None if limit is None else whole_steps("time_limit", limit.exact_s, env_dt, least=1)
