@@ -81,11 +81,7 @@ def write_film(showing: Playback, path: Path) -> None:
 
 
 def show_in_window(showing: Playback, title: str) -> None:
-    """Show the episodes live. Whoever closes the window only stops watching.
-
-    A window of our own shows every environment at the right pace, while the pace of render_mode='human' is each
-    environment's own: Gymnasium's Pendulum, for example, runs half as fast again.
-    """
+    """Show the episodes live and in real time. Whoever closes the window only stops watching."""
     refuse_without_display()
     window = Window(title)
     try:

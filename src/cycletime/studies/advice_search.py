@@ -289,10 +289,7 @@ def advise(
     stop: Callable[[], bool] = lambda: False,
     instruments: MachineMeasurements = THIS_MACHINE,
 ) -> Advice:
-    """Find out which cycle time to use, or continue: the same folder, question and budget give the same answer.
-
-    Runs train for `env_steps`, or as long as the budget has room for; `stop` is asked about twice a second.
-    """
+    """Find out which cycle time to use, or continue; runs train for `env_steps`, or as long as the budget allows."""
     began_s = instruments.clock()
     refuse_unknown_env(question.world)
     before = read_advice(path)

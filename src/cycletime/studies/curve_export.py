@@ -26,11 +26,7 @@ _WRITERS: Mapping[str, Any] = {".parquet": pq.ParquetWriter, ".csv": pc.CSVWrite
 
 
 def export_curves(folder: StudyFolder, file: Path, bins: int | None = None) -> tuple[int, int]:
-    """Write the curves of all finished runs to a .parquet or .csv file; how many runs and rows.
-
-    A row for each episode, or for each of equal bins of environment steps, in the order of the study's cells and seeds.
-    Runs that several cells share, since their rules agree, have rows for each cell.
-    """
+    """Write the curves of all finished runs, a row for each episode or bin; how many runs and rows."""
     if file.suffix not in _WRITERS:
         raise InputError(f"{file} ends with {file.suffix!r}: give a file that ends with .parquet or .csv.")
     if bins is not None and not 1 <= bins <= _MAX_BINS:

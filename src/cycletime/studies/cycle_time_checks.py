@@ -48,11 +48,7 @@ def world_facts(world: World, dt: Duration) -> WorldFacts:
 
 
 def returns_are_comparable(world: World, env_dt: Duration, dts: Sequence[Duration]) -> bool | None:
-    """Whether a held action earns the same at all cycle times.
-
-    None where that cannot be told: the same seed does not give the same episode, the cycle times have no common
-    multiple that is soon reached, or only another library's trainer makes the environment.
-    """
+    """Whether a held action earns the same at all cycle times; None where that cannot be told."""
     if isinstance(world, ForeignEnv):
         return None
     together = lcm(*(cycle_steps(dt, env_dt) for dt in dts))

@@ -85,10 +85,7 @@ def can_measure(world: World) -> bool:
 
 
 def measure_costs(plan: Plan, runs: Iterable[PlannedRun]) -> tuple[Costs, float]:
-    """Try one run of each kind in a process like a worker's; the costs, and how long that took to start.
-
-    The cell in the middle of those in question is tried. Nothing is kept of it.
-    """
+    """Try a middle run of each kind in a process like a worker's; the costs, and how long it took to start."""
     cells = sorted({planned.cell for planned in runs})
     by_kind: dict[CostKey, list[int]] = {}
     for index in cells:

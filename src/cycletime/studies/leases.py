@@ -37,11 +37,7 @@ _MAX_PID = 2**22
 
 
 def lease_timeout_s(hang_timeout_s: float) -> float:
-    """After how many seconds the untouched lease of a worker is stale, by the time after which its work hangs.
-
-    Two minutes of the usual ten. Whoever lets an environment take longer may have one that keeps all threads of Python
-    waiting meanwhile, also that which touches leases.
-    """
+    """A fifth of the time after which work hangs: an environment may keep Python's lock, and heartbeats, so long."""
     return max(STALE_S, hang_timeout_s / 5)
 
 
@@ -128,11 +124,7 @@ _HEARTBEAT = _HeartbeatThread()
 def hold_lease(
     folder: Path, run: str, worker: str, on_loss: Callable[[], object] = lambda: None, stale_s: float = STALE_S
 ) -> Iterator[Lease | None]:
-    """Hold the lease on a run; None where somebody else does.
-
-    `worker` is for others to read; `on_loss` is called from another thread if the lease was taken meanwhile; after
-    `stale_s` seconds of silence others may take it.
-    """
+    """Hold the lease on a run, or None where somebody else does; `on_loss` is called from another thread."""
     path = folder / f"{run}{_SUFFIX}"
     with disk_errors(path), _draft(folder, worker, stale_s) as (token, draft):
         is_free = _link_if_free(draft, path) or _replace_stale(path, draft)

@@ -88,10 +88,7 @@ class StudyProgress(StudyObserver):
         self.console.print(sentence, style=style, highlight=False, soft_wrap=True)
 
     def _count(self, name: str, done: int) -> None:
-        """Count environment steps for the rate.
-
-        Not a run's first, which may be an earlier command's, nor any during compilation, nor what a resume lost.
-        """
+        """Count steps for the rate: not a run's first, nor any during compilation, nor what a resume lost."""
         if name not in self._heard_of:
             self._heard_of.add(name)
         elif done > 0 and self._began is None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.duration import Duration
-from cycletime.studies.plan import Plan, run_names
+from cycletime.studies.plan import Plan
 from cycletime.studies.spec import Cell
 from cycletime.studies.study_folder import RunState, StudyFolder
 from cycletime.training.spec import RunSpec
@@ -49,48 +49,27 @@ class RunScore:
         return "failed" if self.state == "failed" else "unfinished"
 
 
-def read_cell(folder: StudyFolder, cell: Cell, measure: str = "average") -> tuple[RunScore, ...]:
-    """The runs of one cell in the order of the study's seeds; the folder is to be `checked` where damage matters."""
-    names = run_names(cell, folder.study.seeds)
-    return _read_runs(folder, cell, names, measure, folder.states(names), {})
-
-
 def read_cells(folder: StudyFolder, measure: str = "average") -> Iterator[tuple[Cell, tuple[RunScore, ...]]]:
-    """All cells of a study in its order, each with its runs; cells may share runs."""
+    """All cells of a study in its order, each with a run for each seed."""
     plan, known = Plan.of(folder.study), dict[str, RunScore]()
     states = folder.states(planned.name for planned in plan.runs)
     for index, cell in enumerate(plan.cells):
-        yield cell, _read_runs(folder, cell, plan.names[index], measure, states, known)
+        for seed, name in zip(folder.study.seeds, plan.names[index], strict=True):
+            if name in known:  # cells may share runs
+                continue
+            known[name] = RunScore(name, cell.run(seed), states[name])
+            if states[name] == "done":
+                result, means = folder.store.result(name), folder.store.means(name)
+                score = result[MEASURES[measure][0]]
+                score = None if score is None else float(score)
+                known[name] = replace(known[name], score=score, result=result, means=means)
+        yield cell, tuple(known[name] for name in plan.names[index])
 
 
 def score_array(runs: Sequence[RunScore], measure: str = "average") -> NDArray[np.float64]:
     """The scores of finished runs by any measure, NaN where there is none."""
     scores = [run.result.get(MEASURES[measure][0]) for run in runs]
     return np.array([nan if score is None else score for score in scores], np.float64)
-
-
-def _read_runs(
-    folder: StudyFolder,
-    cell: Cell,
-    names: Sequence[str],
-    measure: str,
-    states: Mapping[str, RunState],
-    known: dict[str, RunScore],
-) -> tuple[RunScore, ...]:
-    for seed, name in zip(folder.study.seeds, names, strict=True):
-        if name in known:
-            continue
-        known[name] = RunScore(name, cell.run(seed), states[name])
-        if states[name] == "done":
-            result = folder.store.result(name)
-            score = result[MEASURES[measure][0]]
-            known[name] = replace(
-                known[name],
-                score=None if score is None else float(score),
-                result=result,
-                means=folder.store.means(name),
-            )
-    return tuple(known[name] for name in names)
 
 
 @dataclass(frozen=True)

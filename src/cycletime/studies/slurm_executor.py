@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from cycletime.errors import InputError, RunError
-from cycletime.studies.worker import work_and_end_children, worker_environment
+from cycletime.processes import owning_children
+from cycletime.studies.worker import work, worker_environment
 
 POLL_S = 3.0
 QUEUE_GRACE_S = 5.0
@@ -143,7 +144,8 @@ class SlurmJob:
 
     def _work(self, study: str, name: str, workers: int) -> None:
         try:
-            work_and_end_children(study, name, workers, self._stop.is_set)
+            with owning_children():
+                work(study, name, workers, self._stop.is_set)
         except BaseException as error:
             self._error = error
 

@@ -82,15 +82,10 @@ def check_points(study: StudySpec, algorithm: str) -> None:
             shown = {name: str(value) if name == "dt" else value for name, value in point.items()}
             raise InputError(f"points has the same one twice: {quote(shown)}.")
         seen.add(key)
-    _check_dts_of_points(study.dts, points)
-
-
-def _check_dts_of_points(dts: tuple[Duration, ...], points: tuple[Point, ...]) -> None:
-    named = [Duration(point["dt"]) for point in points if "dt" in point]
-    words = ", ".join(map(str, dts))
-    if other := next((dt for dt in named if dt not in dts), None):
+    named, words = [Duration(point["dt"]) for point in points if "dt" in point], ", ".join(map(str, study.dts))
+    if other := next((dt for dt in named if dt not in study.dts), None):
         raise InputError(f"points has one with dt {other}: the study has {words}.")
-    if named and (bare := next((dt for dt in dts if dt not in named), None)):
+    if named and (bare := next((dt for dt in study.dts if dt not in named), None)):
         raise InputError(f"points has none with dt {bare}: each cycle time of the study, {words}, needs one.")
 
 
@@ -249,13 +244,9 @@ class StudySpec:
         return math.prod(len(each) or 1 for each in lists)
 
     def resolved(self, begun: StudySpec | None = None) -> StudySpec:
-        """This study with the width of its programs, where it does not say.
+        """This study with a width of its programs, or with that which it began with.
 
-        The width is part of a run's identity. So it follows from the study alone, and not from the machine that
-        happens to look: the command line, Python and a pack all plan the same runs.
-
-        Args:
-            begun: The same study as it was when it began, if it did: its width is kept.
+        It is part of a run's identity, and so follows from the study alone, and not from the machine that looks.
         """
         if self.width is not None:
             return self

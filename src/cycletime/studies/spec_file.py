@@ -55,9 +55,7 @@ def check_algorithms(key: str, table: Mapping[str, Any], algorithms: tuple[str, 
 
 
 def _tuned(algorithm: str, table: Mapping[str, Any], trainer: TrainerSpec | None) -> Tuned:
-    if not isinstance(table, Mapping):
-        raise InputError(f"{quote(table)} is not a table of values: give a line for each, such as discount = 0.99.")
-    grid = _grid({name: value for name, value in table.items() if name not in ("dt", "from")})
+    grid = _grid(table, leave_out=("dt", "from"))
     for name in grid:
         if name not in (known := tunable_names(algorithm, trainer)):
             meant = name_hint(name, algorithm, known)
@@ -112,12 +110,12 @@ def _is_per_algorithm(key: str, table: object, algorithms: tuple[str, ...]) -> b
     return True
 
 
-def _grid(table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+def _grid(table: Mapping[str, Any], leave_out: Sequence[str] = ()) -> dict[str, tuple[Any, ...]]:
     """By name, the values to try: a list is several, and hidden layers are one."""
     if not isinstance(table, Mapping):
         raise InputError(f"{quote(table)} is not a table of values: give a line for each, such as discount = 0.99.")
     grid = {}
-    for name, value in table.items():
+    for name, value in ((name, value) for name, value in table.items() if name not in leave_out):
         several = value if isinstance(value, list) else [value]
         if name == "hidden" and several and not any(isinstance(each, list) for each in several):
             several = [several]

@@ -27,7 +27,7 @@ from cycletime.errors import InputError, RunError
 from cycletime.statistics import Comparison, Estimate, compare, holm, mean_and_error
 from cycletime.studies.events import StudyObserver
 from cycletime.studies.executors import Executor
-from cycletime.studies.scores import read_cell
+from cycletime.studies.scores import read_cells
 from cycletime.studies.spec import Point
 from cycletime.studies.spec_file import study_table
 from cycletime.studies.study_folder import StudyFolder, check_folder_free
@@ -88,10 +88,7 @@ class TuningResult:
 
     @cached_property
     def against_others(self) -> dict[int, Comparison]:
-        """The winner against each other trial, seed by seed, corrected by Holm's method.
-
-        The data chose the winner, so that all pairs of trials count as compared.
-        """
+        """The winner against each other trial, seed by seed, by Holm's method for all pairs: the data chose it."""
         others = [trial for trial in self.ranking[1:] if trial.mean]
         table = {trial.number: compare(self.winner.scores, trial.scores, paired=True) for trial in others}
         return holm(table, comparisons=comb(len(others) + 1, 2))
@@ -339,8 +336,8 @@ class _TuningRun:
         return set(counts) <= {"done", "failed"}
 
     def _trial(self, folder: StudyFolder, number: int, point: Point) -> Trial:
-        (cell,) = replace(self.tuning.of([point]), width=folder.study.width).cells()
-        runs = read_cell(folder, cell)
+        study = replace(self.tuning.of([point], folder.study.seeds), width=folder.study.width)
+        ((_, runs),) = read_cells(replace(folder, study=study))
         diverged = sum(run.outcome == "astray" for run in runs)
         failed = sum(run.outcome != "scored" for run in runs) - diverged
         words = [

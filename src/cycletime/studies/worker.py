@@ -96,11 +96,6 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def work_and_end_children(study: str, name: str, workers: int, stop: Callable[[], bool] = lambda: False) -> None:
-    with owning_children():
-        work(study, name, workers, stop)
-
-
 def _wake_when_orphaned() -> None:
     """Have the system wake a stopped worker when its parent dies, so that it exits."""
     with suppress(OSError, AttributeError):  # where the system is not Linux

@@ -35,10 +35,7 @@ def run_study(
     observers: Sequence[StudyObserver] = (),
     stop: Callable[[], bool] = lambda: False,
 ) -> Counter[RunState]:
-    """Run what is not done yet; how many runs are in which state in the end.
-
-    Others may run the same study at the same time: runs that they hold are left to them, and waited for.
-    """
+    """Run what is not done yet, and wait for runs that others hold; how many runs are in which state in the end."""
     plan = Plan.of(folder.study)
     names = [planned.name for planned in plan.runs]
     sweep_leases(folder.leases)

@@ -93,10 +93,7 @@ class BulletWorld:
         return [(position, velocity) for position, velocity, _, _ in self._call("getJointStates", *joints)]
 
     def late_position(self, link: tuple[int, int]) -> tuple[float, float, float]:
-        """The link's centre of mass as pybullet_envs reads it: of one step ago after a step, of now after `place`.
-
-        Bullet refreshes the poses of links at the start of a step, and computeForwardKinematics is not asked for.
-        """
+        """The link's centre of mass as pybullet_envs reads it: of one step ago after a step, of now after `place`."""
         position: tuple[float, float, float] = self._call("getLinkState", *link)[0]
         return position
 

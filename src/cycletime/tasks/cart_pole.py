@@ -117,14 +117,7 @@ def _slopes(numbers: Values, force: jax.Array) -> Values:
 
 
 def _limit_force(x: jax.Array, v: jax.Array, free: jax.Array, mobility: jax.Array) -> jax.Array:
-    """What a rail's end does to the cart, as MuJoCo's constraint of one row, solved exactly; zero inside.
-
-    Args:
-        x: The cart's place.
-        v: The cart's speed.
-        free: Its acceleration without the end.
-        mobility: The acceleration that a unit force gives to it, an entry of the inverse mass matrix.
-    """
+    """What a rail's end does to the cart, as MuJoCo's constraint of one row, solved exactly; zero inside."""
     inwards = jnp.where(x < 0, 1.0, -1.0).astype(x.dtype)
     beyond = jnp.abs(x) - RAIL_END
     part = jnp.clip(beyond / _SOFT_WIDTH, 0, 1)

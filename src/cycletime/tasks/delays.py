@@ -44,7 +44,7 @@ Step: TypeAlias = tuple[Any, Any, bool, bool, dict[str, Any]]
 Redraw: TypeAlias = Literal["step", "episode"]
 """How often a delay is drawn from its range."""
 
-_ZERO = re.compile(r"^[+-]?(0+\.?0*|\.0+)(?![0-9.])")
+_ZERO = re.compile(r"[+-]?(0+\.?0*|\.0+)(e[+-]?\d+)?(/[1-9]\d*)? ?([nuµμm]?s|min|h)?")
 _STREAM = 0xDE1A
 """Sets the delays' random numbers apart from those that the environment draws from the same seed."""
 
@@ -130,10 +130,7 @@ class _TwoPartWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstruct
 
 
 class _Delay(_TwoPartWrapper):
-    """What is under way within one episode, and the newest that has arrived.
-
-    Delays are drawn in steps, with random numbers of their own that follow from the seed of a reset.
-    """
+    """What is under way within an episode; delays are drawn with random numbers that follow from a reset's seed."""
 
     _kind: ClassVar[TimingKind]
 
@@ -294,12 +291,7 @@ def delay_range_s(delay: DelayLike) -> list[Fraction]:
 def _is_zero(span: object) -> bool:
     """Zero, which is no `Duration`, since a cycle cannot last no time; a delay can."""
     if isinstance(span, str):
-        # Whatever would be a span with a 1 in place of the 0, which needs no unit; but 0 Hz lasts for ever.
-        with_one, zeros = _ZERO.subn("1", span.strip())
-        unit = "" if with_one[-1:].isalpha() else "s"
-        with suppress(InputError):
-            return bool(zeros) and "hz" not in span.lower() and Duration(with_one + unit).exact_s > 0
-        return False
+        return _ZERO.fullmatch(span.strip().lower()) is not None
     return isinstance(span, int | float | Fraction | Decimal | np.number) and not isinstance(span, bool) and span == 0
 
 

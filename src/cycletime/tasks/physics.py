@@ -50,15 +50,7 @@ _WEIGHTS = (1 / 6, 1 / 3, 1 / 3, 1 / 6)
 
 
 def runge_kutta(slopes: Callable[[Values], Values], values: Values, dt: float) -> Values:
-    """The values after a step.
-
-    The four stages are a rolled loop: unrolled, a step took up to twice as long on a CPU, and so did its compilation.
-
-    Args:
-        slopes: How fast each value grows, given all of them.
-        values: The values before it.
-        dt: How long it lasts, in seconds.
-    """
+    """The values after a step. The four stages are a rolled loop: unrolled, it took up to twice as long on a CPU."""
 
     def stage(carry: tuple[Values, Values], factors: Values) -> tuple[tuple[Values, Values], None]:
         last, total = carry
@@ -94,15 +86,7 @@ def damping_factor(speed: jax.Array) -> jax.Array:
 def limit_impulse(
     position: jax.Array, limit: float, speed: jax.Array, mobility: jax.Array, env_dt_s: float
 ) -> jax.Array:
-    """The signed impulse at a joint with limits -limit and +limit; zero inside.
-
-    Args:
-        position: the joint's position before this step's update.
-        limit: where the joint ends on both sides.
-        speed: the joint's speed after the free update.
-        mobility: the speed that a unit impulse gives to this joint, an entry of the inverse mass matrix.
-        env_dt_s: the time step.
-    """
+    """The impulse at a joint's limits, by its position before the step and its speed after the free one."""
     room = limit - jnp.abs(position)
     inwards = jnp.where(position < 0, 1.0, -1.0).astype(position.dtype)
     push_back = jnp.where(room > -_DEEPEST_CORRECTED, -room * (_ERROR_REDUCTION / env_dt_s), 0.0)

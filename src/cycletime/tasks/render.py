@@ -60,10 +60,7 @@ def draw_reacher(q1: float, q2: float, target: Point, caption: str = "") -> Fram
 
 
 def draw_double_pendulum(x: float, th: float, ga: float, caption: str = "") -> Frame:
-    """The double pendulum from the side: rail with its ends, cart, two poles.
-
-    The episode ends when the white dot, the middle of the upper pole, sinks to the dashed line.
-    """
+    """The double pendulum from the side; an episode ends when the white dot sinks to the dashed line."""
     knee = (x + 0.6 * sin(th), 0.6 * cos(th))
     middle = (knee[0] + 0.3 * sin(th + ga), knee[1] + 0.3 * cos(th + ga))
     tip = (knee[0] + 0.6 * sin(th + ga), knee[1] + 0.6 * cos(th + ga))

@@ -88,13 +88,7 @@ Clock: TypeAlias = MujocoClock | AttributeClock
 def choose_time_step(
     own: TimeStep, env_dt: DurationLike, physics_dt: DurationLike | None, skips_frames: bool
 ) -> TimeStep:
-    """The time step of `env_dt` with the asked physics step, or with the longest that is no longer than the own one.
-
-    Where `env_dt` is a multiple of the own physics step this keeps it, and the simulated world is the same.
-
-    Raises:
-        InputError: if one of them is longer than the environment can have.
-    """
+    """The time step with the asked physics step, or with the longest that is no longer than the own one."""
     env_dt, longest = Duration(env_dt), own.physics_dt
     if not skips_frames and env_dt > longest:
         raise InputError(

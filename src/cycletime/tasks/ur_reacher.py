@@ -180,10 +180,7 @@ def _followed(state: URReacherState) -> Excursion:
 
 
 def _way_back_where(needed: jax.Array, q: Pair, target_q: Pair) -> Pair:
-    """The inverse kinematics in a loop of one turn or none: computed where one of the copies needs them, and seldom.
-
-    All that they are given changes in that turn, since XLA computes what does not before the loop, and so always.
-    """
+    """The inverse kinematics in a loop of one turn or none, which XLA computes only where a copy needs them."""
 
     def find(carry: tuple[jax.Array, Pair, Pair]) -> tuple[jax.Array, Pair, Pair]:
         _, q, target_q = carry
