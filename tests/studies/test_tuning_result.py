@@ -17,17 +17,16 @@ def test_the_best_of_many_equals_falls_with_fresh_seeds(tmp_path: Path) -> None:
     assert abs(outcome.fresh.mean.value) < 0.5
     assert outcome.fall is not None
     told = outcome.origin()
-    assert told["fall"]["value"] == pytest.approx(outcome.winner.mean.value - outcome.fresh.mean.value, rel=1e-5)
-    assert told["fall"]["from"] < told["fall"]["value"] < told["fall"]["to"]
+    assert outcome.fall.difference.value == pytest.approx(outcome.fresh.mean.value - outcome.winner.mean.value)
     assert told["trials_not_decided_from_winner"] == 19
-    assert not told["lead_over_runner_up"]["decided"]
 
 
 def test_a_clear_winner_is_told_from_the_runner_up(tmp_path: Path) -> None:
-    told = tuned({**TABLE, "tuned": {"discount": [0.5, BEST, 0.999]}}, tmp_path).origin()
-    assert told["lead_over_runner_up"]["decided"]
+    outcome = tuned({**TABLE, "tuned": {"discount": [0.5, BEST, 0.999]}}, tmp_path)
+    told = outcome.origin()
+    assert {each.verdict for each in outcome.against_others.values()} == {"better"}
     assert told["trials_not_decided_from_winner"] == 0
-    assert told["runner_up"]["values"] == {"discount": 0.5}
+    assert outcome.ranking[1].point == {"discount": 0.5}
     assert told["tuning"]["n"] == 3
     assert told["fresh"] == {**told["fresh"], "n": 4, "n_failed": 0, "seeds": [1000, 1001, 1002, 1003]}
 

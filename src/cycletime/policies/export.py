@@ -32,7 +32,12 @@ OPSET, IR_VERSION = 13, 7
 
 
 def onnx_model(policy: SavedPolicy) -> Any:  # noqa: ANN401 - onnx.ModelProto, of an extra
-    onnx = _import_onnx()
+    try:
+        onnx: Any = importlib.import_module("onnx")
+    except ImportError:
+        raise InputError("ONNX is not installed: pip install 'cycletime[onnx]'.") from None
+    for name in ("checker", "helper", "numpy_helper"):
+        importlib.import_module(f"onnx.{name}")
     graph = _Graph(onnx.helper, onnx.numpy_helper)
     mean, std = _distribution(graph, policy)
     _mapped(graph, policy, graph.add("Tanh", mean) if policy.network.squashed else mean, "action")
@@ -71,8 +76,6 @@ def onnx_actions(model: Any, observations: NDArray[np.float32]) -> NDArray[np.fl
 
 
 class _Graph:
-    """Nodes and constants in the making; a node is named by what it gives."""
-
     def __init__(self, helper: Any, numpy_helper: Any) -> None:  # noqa: ANN401 - modules of an extra
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
@@ -133,16 +136,6 @@ def _inwards(bound: NDArray[np.float64], up: bool) -> NDArray[np.float32]:
     towards = np.float32(largest if up else -largest)
     inner: NDArray[np.float32] = np.where(outside & np.isfinite(bound), np.nextafter(near, towards), near)
     return inner
-
-
-def _import_onnx() -> Any:  # noqa: ANN401 - a module with submodules
-    try:
-        onnx = importlib.import_module("onnx")
-    except ImportError:
-        raise InputError("ONNX is not installed: pip install 'cycletime[onnx]'.") from None
-    for name in ("checker", "helper", "numpy_helper"):
-        importlib.import_module(f"onnx.{name}")
-    return onnx
 
 
 Act: TypeAlias = Callable[[NDArray[np.float32]], NDArray[Any]]

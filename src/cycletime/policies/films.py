@@ -34,7 +34,6 @@ def check_film(path: Path) -> None:
 
 
 def write_gif(path: Path, moments: Iterable[CycleStart], cycle_s: Fraction) -> None:
-    """Write a film of moments that are so many seconds apart."""
     pillow = _import_pillow()
 
     def images() -> Iterator[Any]:

@@ -27,7 +27,6 @@ from cycletime.training.atomic_files import write_whole
 
 AnyEnv: TypeAlias = "gymnasium.Env[Any, Any]"
 Act: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
-"""From an observation to what the environment takes."""
 
 
 @dataclass(frozen=True)
@@ -117,16 +116,11 @@ def drawing_errors(name: str) -> Iterator[None]:
         raise InputError(f"{name} cannot be drawn: {_line(error)}; pip install 'cycletime[render]'.") from error
     except Exception as error:  # whatever a graphics library throws, or an environment of one's own
         remedy = "its class must take render_mode='rgb_array', and its render() give a picture then"
-        if _is_from_mujoco(error):
+        modules = [str(frame.f_globals.get("__name__")) for frame, _ in walk_tb(error.__traceback__)]
+        if any(name.split(".")[0] in ("mujoco", "OpenGL", "glfw") or "mujoco_rendering" in name for name in modules):
             remedy = "without a display MuJoCo needs EGL or OSMesa: install one and set MUJOCO_GL to egl or osmesa"
         kind = f"{type(error).__name__}: " if str(error) else ""
         raise InputError(f"{name} cannot be drawn ({kind}{_line(error)}): {remedy}.") from error
-
-
-def _is_from_mujoco(error: BaseException) -> bool:
-    """Whether a graphics library failed that MuJoCo draws with, and not what else an environment does."""
-    modules = [str(frame.f_globals.get("__name__")) for frame, _ in walk_tb(error.__traceback__)]
-    return any(name.split(".")[0] in ("mujoco", "OpenGL", "glfw") or "mujoco_rendering" in name for name in modules)
 
 
 def _line(error: Exception) -> str:

@@ -129,7 +129,6 @@ def standard_error(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def t_quantile(confidence: float, freedom: float) -> float:
-    """How many standard errors Student's t interval has to either side."""
     return float(special.stdtrit(freedom, (1 + confidence) / 2))
 
 

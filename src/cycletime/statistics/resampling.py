@@ -14,7 +14,6 @@ from cycletime.statistics.means import NO_INTERVAL, Estimate, Failed, Scores, fi
 
 Array = NDArray[np.float64]
 RunIndices = NDArray[np.int64]
-"""Of runs in their cell."""
 Cells = Scores | Mapping[Any, Scores]
 """One cell, or several by their names."""
 
@@ -145,18 +144,12 @@ def bootstrap_interval(
     return low, high, words, resamples
 
 
-def _resamples_per_chunk(cells: Sequence[NDArray[Any]]) -> int:
-    """How many resamples fit into the memory; the square is for statistics of all pairs."""
-    largest = max(max(cell.size, cell.shape[-1] ** 2) for cell in cells)
-    return max(1, int(_MAX_NUMBERS_PER_CHUNK / largest))
-
-
 def _resample_statistic(
     cells: Sequence[NDArray[Any]], statistic: Callable[..., Any], resamples: int, seed: int
 ) -> Array:
     """The statistic of each resample, along the last axis: SciPy's draws, without its checks, which take longer."""
-    rng, most = np.random.default_rng(seed), _resamples_per_chunk(cells)
-    parts = []
+    largest = max(max(cell.size, cell.shape[-1] ** 2) for cell in cells)  # the square is for statistics of all pairs
+    rng, most, parts = np.random.default_rng(seed), max(1, int(_MAX_NUMBERS_PER_CHUNK / largest)), []
     for begin in range(0, resamples, most):
         count = min(most, resamples - begin)
         drawn = [cell.take(rng.integers(cell.shape[-1], size=(count, cell.shape[-1])), axis=-1) for cell in cells]

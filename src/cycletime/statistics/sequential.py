@@ -98,7 +98,6 @@ class Judgement(Generic[Label]):
 
     @property
     def leader(self) -> Label:
-        """The candidate left with the highest mean."""
         return max(self.left, key=lambda label: sum(self.scores[label]) / len(self.scores[label]))
 
     def lead(self, other: Label) -> Comparison:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from math import isfinite
@@ -45,7 +45,6 @@ class Question:
     values: Mapping[str, Any] = field(default_factory=dict)
     """The tuned values; others are the paper's baseline."""
     tuned_fields: Collection[str] = ()
-    """Which of them a tuning chose."""
     others: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the agent, the same at every cycle time."""
     rule: str | None = None
@@ -169,7 +168,6 @@ _NAMES = {"world": "task", "present": "tuned_at", "others": "set"}
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """What differs between two questions, in words; empty where they are the same."""
     names = [name for name, value in now.items() if name not in before or before[name] != value]
     return " and ".join(f"{_NAMES.get(name, name)} {before.get(name)} instead of {now[name]}" for name in names)
 
@@ -195,7 +193,6 @@ class Advice:
     question: Question
     env_dt: Duration
     tried: tuple[Duration, ...]
-    """The candidates that were compared, the present one among them."""
     in_time: Mapping[Duration, RealTimeFit]
     """Whether each candidate leaves time to act and learn; empty if not measured."""
     machine: Mapping[str, Any]
@@ -216,7 +213,6 @@ class Advice:
 
     @property
     def leader(self) -> Duration | None:
-        """The candidate with the highest mean; None without any look."""
         if self.ended == "alone":
             return self.question.present
         return self.judgements[-1].leader if self.judgements else None
@@ -281,7 +277,15 @@ class Advice:
             "left": [str(dt) for dt in self.left],
             "gain": None if self.gain is None else _comparison_json(self.gain),
             "candidates": [self._candidate(dt) for dt in self.tried],
-            "looks": [_look_json(each) for each in self.judgements],
+            "looks": [
+                {
+                    "look": each.look,
+                    "seeds": max(map(len, each.scores.values())),
+                    "compared": [str(dt) for dt in each.scores],
+                    "dropped": {str(worse): str(better) for worse, better in each.dropped.items()},
+                }
+                for each in self.judgements
+            ],
             "next": None if self.next is None else vars(self.next),
             "simulated_hours": self.simulated_h,
             "wall_s": self.wall_s,
@@ -334,14 +338,4 @@ def _comparison_json(comparison: Comparison) -> dict[str, Any]:
         "decided": comparison.verdict == "better",
         "confidence_of_one": comparison.confidence,
         "n": list(difference.cells),
-    }
-
-
-def _look_json(judgement: Judgement[Duration]) -> dict[str, Any]:
-    scores: Mapping[Duration, Sequence[float]] = judgement.scores
-    return {
-        "look": judgement.look,
-        "seeds": max(map(len, scores.values())),
-        "compared": [str(dt) for dt in scores],
-        "dropped": {str(worse): str(better) for worse, better in judgement.dropped.items()},
     }

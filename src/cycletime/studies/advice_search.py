@@ -267,7 +267,6 @@ class MachineMeasurements:
         [Mapping[Duration, Agent], WorldFacts, Callable[[str], object], int], Mapping[Duration, RealTimeFit]
     ] = measure_real_time_fit
     costs: Callable[[Plan], tuple[Costs, float]] = lambda plan: measure_costs(plan, plan.runs)
-    """What runs of a plan cost, and how long a process takes to start."""
     tell: Callable[[str], object] = lambda sentence: None
 
     def costs_of(self, question: Question, dts: Sequence[Duration]) -> tuple[Costs, float]:

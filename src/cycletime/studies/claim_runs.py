@@ -36,7 +36,6 @@ class RunClaimer:
     worker: str
     workers: int
     on_loss: Callable[[], object]
-    """Called if another worker took a lease, since this one was frozen."""
     program: str | None = None
     free: dict[str, deque[PlannedRun]] = field(default_factory=dict)
     """By program, runs that were free at the last look."""
@@ -46,7 +45,6 @@ class RunClaimer:
         return self._next(stack) or (self._look() and self._next(stack)) or []
 
     def _look(self) -> bool:
-        """Find runs that nobody has; whether there are any."""
         states = self.folder.states(planned.name for planned in self.plan.runs)
         others = Counter(self.plan.programs[run.cell] for run in self.plan.runs if states[run.name] == "running")
         groups = self.plan.groups(self.folder.runs_left(self.plan, states, is_unclaimed=True))

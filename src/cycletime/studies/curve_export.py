@@ -46,7 +46,6 @@ def export_curves(folder: StudyFolder, file: Path, bins: int | None = None) -> t
 
 
 def study_curves(folder: StudyFolder, bins: int | None = None) -> pa.Table:
-    """The same as one table in memory."""
     plan = Plan.of(folder.study)
     schema = _schema(plan)
     return pa.concat_tables([schema.empty_table(), *(table for _, table in _tables(plan, folder, schema, bins))])

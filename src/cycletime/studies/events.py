@@ -126,8 +126,6 @@ class EventReader:
 
 
 class StudyObserver:
-    """Follows a study that is run: each observer overrides what it needs."""
-
     def begin(self, plan: Plan, states: Mapping[str, RunState]) -> None:
         """The study starts or continues, with the state of each run by name."""
 

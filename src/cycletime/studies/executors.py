@@ -21,8 +21,6 @@ from cycletime.training.machine import cores
 
 
 class Executor(Protocol):
-    """Starts workers that can reach a study's folder."""
-
     @property
     def workers(self) -> int:
         """About how many workers it runs at a time."""
@@ -50,7 +48,6 @@ VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 
 
 def visible_gpus() -> tuple[str, ...]:
-    """The GPUs that may be used, as CUDA_VISIBLE_DEVICES names them; empty if unknown."""
     if VISIBLE_DEVICES in os.environ:
         given = [name.strip() for name in os.environ[VISIBLE_DEVICES].split(",")]
         return tuple(name for name in given if name not in ("", "-1"))

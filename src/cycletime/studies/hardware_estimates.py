@@ -53,7 +53,6 @@ class WallTimeEstimate:
 
 
 def cost_key(cell: Cell) -> CostKey:
-    """Runs with the same key have about the same cost of a step."""
     return cell.world.name, cell.run(0).algorithm, cell.engine.name
 
 

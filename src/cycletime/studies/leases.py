@@ -46,7 +46,6 @@ class Lease:
     path: Path
     token: str
     on_loss: Callable[[], object] = lambda: None
-    """Called when a heartbeat finds that the lease was taken."""
     pid: int = field(default_factory=os.getpid)
     _lost: bool = False
 
@@ -154,7 +153,6 @@ def lease_holders(folder: Path) -> dict[str, str]:
 
 
 def last_heartbeats(folder: Path) -> dict[str, float]:
-    """By worker, when it last touched a lease that it holds, by the file system's clock."""
     signs: dict[str, float] = {}
     for path in folder.glob(f"*{_SUFFIX}"):
         with suppress(OSError):

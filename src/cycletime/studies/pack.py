@@ -31,7 +31,6 @@ _FIXED_DATE = (1980, 1, 1, 0, 0, 0)
 """The date of all files, so that the same study gives the same pack."""
 MOST_BYTES = 64 * 2**20
 KEEP_SCORES = SaveOptions(episodes=False, policies=False)
-"""What a pack keeps of finished runs, unless more is asked for."""
 
 
 @dataclass(frozen=True)

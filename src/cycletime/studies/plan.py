@@ -20,7 +20,6 @@ class PlannedRun:
     """The least that identifies a run, since there may be a million."""
 
     cell: int
-    """Index of the first cell that has it."""
     seed: int
     name: str
     """Its folder's name, which ends with its identity."""

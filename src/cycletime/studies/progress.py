@@ -21,10 +21,8 @@ from cycletime.training.external import ExternalAgent
 from cycletime.training.progress_bar import NARROW, ErrorConsole, ShrinkingText
 
 LINE_INTERVAL_S = 10.0
-"""Without a terminal."""
 BAR_INTERVAL_S = 0.2
 _WIDE_COLUMNS = 100
-"""Terminals of so many columns have room for a long bar."""
 _RATE_WINDOW_S = 60.0
 
 

@@ -37,7 +37,6 @@ class SlurmExecutor:
     sbatch: Sequence[str] = ()
     """Further options of sbatch, each as NAME=VALUE, such as account=lab."""
     jobs: dict[str, Path] = field(default_factory=dict)
-    """By worker, the folder of its job's log."""
     gone_s: dict[str, float] = field(default_factory=dict)
     """By worker, since when its job is out of the queue."""
 
@@ -108,7 +107,6 @@ class SlurmExecutor:
         return {name: f"its Slurm job ended early; its log is in {self.jobs.pop(name)}" for name in over}
 
     def stop(self, study: Path) -> None:
-        """Cancel jobs that wait for their turn; those that train see the stop file."""
         for array in {path.name for path in self.jobs.values()}:
             subprocess.run(["scancel", "--state=PENDING", f"--name={array}"], check=False, capture_output=True)
 

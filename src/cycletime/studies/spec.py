@@ -63,7 +63,6 @@ def check_axes(study: StudySpec) -> None:
 
 
 def check_points(study: StudySpec, algorithm: str) -> None:
-    """Refuse points of an algorithm that do not go together, or with what else the study says."""
     points = study.points.get(algorithm, ())
     for name in without_dt(points[0]) if points else ():
         if study.trainer is None:
@@ -121,7 +120,6 @@ HANG_TIMEOUT = Duration("10min")
 MAX_RUNS = 1_000_000
 """A plan of so many takes 2 GB of memory; more are a slip of the keyboard."""
 Grid = Mapping[str, tuple[Any, ...]]
-"""By name, the values to try."""
 Point: TypeAlias = Mapping[str, Any]
 """One value for each of some hyper-parameters; with a `dt` it is for that cycle time alone."""
 
@@ -172,7 +170,6 @@ class StudySpec:
     own_rules: Mapping[str, Rule] = field(default_factory=dict)
     seeds: tuple[int, ...]
     env_steps: int
-    """Of every run."""
     tuned: Mapping[str, Tuned] = field(default_factory=dict)
     """By algorithm, its values; left out, the paper's baseline at 16 ms."""
     others: Mapping[str, Grid] = field(default_factory=dict)
@@ -222,7 +219,6 @@ class StudySpec:
             refuse_budget_without_episode(world, self.env_steps, self.num_envs)
 
     def check_runs(self) -> None:
-        """Refuse what cannot run, also by values that rules have carried."""
         self.check_worlds()
         for cell in self.cells():
             cell.run(self.seeds[0])
@@ -233,15 +229,14 @@ class StudySpec:
     @property
     def size(self) -> int:
         """The number of runs, counting twice what two cells share; without making them, since there may be too many."""
-        tried = sum(self._dts_and_values(algorithm) for algorithm in self.algorithms)
+        tried = 0
+        for algorithm in self.algorithms:
+            points = self.points.get(algorithm, ())
+            dts = () if any("dt" in point for point in points) else self.dts
+            lists: list[tuple[object, ...]] = [points, dts, self.rules.get(algorithm, ())]
+            lists += [values for grid in self.grids(algorithm) for values in grid.values()]
+            tried += math.prod(len(each) or 1 for each in lists)
         return len(self.worlds) * tried * len(self.seeds)
-
-    def _dts_and_values(self, algorithm: str) -> int:
-        points = self.points.get(algorithm, ())
-        dts = () if any("dt" in point for point in points) else self.dts
-        lists: list[tuple[object, ...]] = [points, dts, self.rules.get(algorithm, ())]
-        lists += [values for grid in self.grids(algorithm) for values in grid.values()]
-        return math.prod(len(each) or 1 for each in lists)
 
     def resolved(self, begun: StudySpec | None = None) -> StudySpec:
         """This study with a width of its programs, or with that which it began with.

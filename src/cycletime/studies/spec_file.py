@@ -29,7 +29,6 @@ _COUNTS = {each.name for kind in AGENTS.values() for each in fields(kind) if str
 def read_values(
     table: Mapping[str, Any], algorithms: tuple[str, ...], folder: Path, trainer: TrainerSpec | None = None
 ) -> tuple[dict[str, Tuned], dict[str, Grid], dict[str, tuple[Point, ...]]]:
-    """By algorithm, tuned values, further fields, and points; files of tuned values are looked for in a folder."""
     tuned_table, others = table.get("tuned", {}), _others(table, algorithms)
     split = not isinstance(tuned_table, str) and _is_per_algorithm("tuned", tuned_table, algorithms)
     tuned = {}

@@ -72,8 +72,6 @@ class Study(StudySpec):
 
 @dataclass(frozen=True)
 class StudyResults:
-    """The runs of a study, finished or not."""
-
     folder: StudyFolder
 
     @cached_property

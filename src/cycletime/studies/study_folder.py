@@ -45,8 +45,6 @@ MAX_FAILURES = 3
 
 @dataclass(frozen=True)
 class RunFailures:
-    """What went wrong with a run: failures.jsonl."""
-
     run: Path
 
     @property
@@ -66,7 +64,6 @@ class RunFailures:
 
     @property
     def last(self) -> Mapping[str, Any]:
-        """Empty if there is none."""
         return next(reversed(self.read()), {})
 
     @property
@@ -137,8 +134,15 @@ class StudyFolder:
         study = study.resolved(before.study if before else None)
         study.check_runs()  # before anything is written
         study_from_table(study_table(study))  # which refuses what could not be read again
-        if before is not None:
-            before._check_same(study)
+        if before is not None and before.study.name != study.name:
+            raise InputError(
+                f"{path} holds the study {before.study.name!r}, and not {study.name!r}: give another folder."
+            )
+        if before is not None and (began := _engine_label(before.study)) != (now := _engine_label(study)):
+            raise InputError(
+                f"The study in {path} began on {began}, and is now to go on with {now}: its runs would not be "
+                "comparable bit for bit, so give the same engine, or another folder."
+            )
         folder = cls(path, study, keep or (before.keep if before else SAVE_ALL))
         for each in (folder.leases, folder.runs):  # in this order: the first one is a sign
             make_folder(each)
@@ -190,18 +194,6 @@ class StudyFolder:
         study = run.resolve().parent.parent
         return study if run.resolve().parent.name == "runs" and (study / "study.json").exists() else None
 
-    def _check_same(self, study: StudySpec) -> None:
-        if self.study.name != study.name:
-            raise InputError(
-                f"{self.path} holds the study {self.study.name!r}, and not {study.name!r}: give another folder."
-            )
-        before, now = _engine_label(self.study), _engine_label(study)
-        if before != now:
-            raise InputError(
-                f"The study in {self.path} began on {before}, and is now to go on with {now}: its "
-                "runs would not be comparable bit for bit, so give the same engine, or another folder."
-            )
-
     @property
     def runs(self) -> Path:
         return self.path / "runs"
@@ -223,7 +215,6 @@ class StudyFolder:
         return self.path / "workers"
 
     def make_worker_folders(self) -> None:
-        """Make the folders that workers write into, and check that they can be written."""
         for each in (self.workers, self.leases, self.runs, self.finished):
             make_folder(each)
             check_writable(each)

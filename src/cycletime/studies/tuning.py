@@ -94,7 +94,6 @@ class TuningResult:
         return holm(table, comparisons=comb(len(others) + 1, 2))
 
     def tuned(self) -> TunedValues:
-        """The winner's values, and those that rules carry but were not tuned."""
         tuning, algorithm = self.tuning, self.tuning.algorithm
         agent = tuning.cell(self.winner.point).agent
         others = [*tuning.of([self.winner.point]).others.get(algorithm, {}), *self.winner.point]
@@ -106,9 +105,7 @@ class TuningResult:
         return TunedValues(tuning.dt, values, agent_values(agent, names))
 
     def origin(self) -> dict[str, Any]:
-        tuning, fall = self.tuning, self.fall
-        runner_up = next((trial for trial in self.ranking[1:] if trial.mean), None)
-        against, env_dt_s = self.against_others.values(), self.env_dt_s
+        tuning, env_dt_s = self.tuning, self.env_dt_s
         hours = None if env_dt_s is None else _six_digits(self.runs * tuning.study.env_steps * env_dt_s / 3600)
         found = {
             "study": tuning.study.name,
@@ -122,12 +119,9 @@ class TuningResult:
             "runs": self.runs,
             "simulated_hours": hours,
             "trials_without_mean": sum(trial.mean is None for trial in self.ranking),
-            "trials_not_decided_from_winner": sum(each.verdict != "better" for each in against),
+            "trials_not_decided_from_winner": sum(each.verdict != "better" for each in self.against_others.values()),
             "tuning": _mean_json(self.winner, tuning.study.seeds),
             "fresh": _mean_json(self.fresh, tuning.fresh_seed_range()),
-            "fall": fall and _comparison_json(fall, sign=-1),
-            "runner_up": runner_up and {**_mean_json(runner_up, tuning.study.seeds), "values": dict(runner_up.point)},
-            "lead_over_runner_up": runner_up and _comparison_json(self.against_others[runner_up.number]),
             "computed_with": {
                 name: ", ".join(sorted({machine.get(name, "unknown") for machine in self.machines}))
                 for name in _MACHINE_FIELDS
@@ -158,22 +152,6 @@ def _mean_json(trial: Trial, seeds: Sequence[int]) -> dict[str, Any]:
         return {"n": 0, "n_failed": len(trial.scores), "seeds": list(seeds)}
     error = {} if mean.high is None else {"standard_error": _six_digits(mean.high - mean.value)}
     return {"mean": _six_digits(mean.value), **error, "n": mean.n, "n_failed": mean.n_failed, "seeds": list(seeds)}
-
-
-def _comparison_json(comparison: Comparison, sign: int = 1) -> dict[str, Any]:
-    difference = comparison.difference
-    ends = [] if difference.low is None or difference.high is None else [difference.low, difference.high]
-    interval = (
-        {"from": _six_digits(min(sign * end for end in ends)), "to": _six_digits(max(sign * end for end in ends))}
-        if ends
-        else {}
-    )
-    return {
-        "value": _six_digits(sign * difference.value),
-        **interval,
-        "interval": difference.interval,
-        "decided": comparison.verdict != "not decided by the data",
-    }
 
 
 def _six_digits(number: float) -> float:

@@ -30,7 +30,6 @@ EndReason: TypeAlias = Literal["hangs", "late"]
 @dataclass
 class Watchdog:
     timeout_s: float
-    """How long the work may take for a step of an environment, or a chunk of a compiled program."""
     stop: Callable[[], bool]
     end: Callable[[EndReason, str], object]
     """Ends the process; gets whether the work hangs or stops too late, and a sentence."""

@@ -118,7 +118,6 @@ class WorkerPool:
     command: str = field(default_factory=lambda: f"cycletime-{uuid4().hex[:12]}")
     workers: dict[str, WorkerState] = field(default_factory=dict)
     known_done: set[str] = field(default_factory=set)
-    """Runs that observers know to be done."""
     silent_workers: int = 0
     is_stopping: bool = False
     clock: Callable[[], float] = lambda: time.monotonic()

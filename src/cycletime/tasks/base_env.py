@@ -75,7 +75,6 @@ class TaskEnv(gymnasium.Env[Observation, Action], ABC):
         return self._observation(), self._info()
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Simulate one step; values beyond the action space are accepted, as in the originals."""
         if self._env_steps is None:
             raise ResetNeeded("Call reset() before step().")
         reward, terminated, env_steps = self._advance(read_action(action, self.task.action_size))

@@ -40,7 +40,6 @@ class BulletWorld:
     """One simulation with its own physics client, so that several worlds cannot disturb each other."""
 
     def __init__(self, model: str, env_dt: float, gravity: float) -> None:
-        """Connect, set the engine up, and load one of pybullet_data's MJCF models with all its motors idle."""
         self._bullet = bullet = _import_bullet("pybullet")
         self._client: int = bullet.connect(bullet.DIRECT)
         if self._client < 0:

@@ -58,8 +58,6 @@ class CartPoleState(NamedTuple):
 
 @dataclass(frozen=True)
 class CartPole(ClosedFormTask):
-    """Swing a pole up by moving its cart, and balance it in the middle."""
-
     title: ClassVar = "Cart-Pole"
     state_type: ClassVar = CartPoleState
     usual_env_dt: ClassVar = Duration("2ms")
@@ -118,6 +116,7 @@ def _slopes(numbers: Values, force: jax.Array) -> Values:
 
 def _limit_force(x: jax.Array, v: jax.Array, free: jax.Array, mobility: jax.Array) -> jax.Array:
     """What a rail's end does to the cart, as MuJoCo's constraint of one row, solved exactly; zero inside."""
+    # `free` is the cart's acceleration without the end, `mobility` what a unit force gives to it.
     inwards = jnp.where(x < 0, 1.0, -1.0).astype(x.dtype)
     beyond = jnp.abs(x) - RAIL_END
     part = jnp.clip(beyond / _SOFT_WIDTH, 0, 1)
@@ -129,7 +128,6 @@ def _limit_force(x: jax.Array, v: jax.Array, free: jax.Array, mobility: jax.Arra
 
 
 def _reward(after: CartPoleState, action: jax.Array) -> jax.Array:
-    """Upright, in the middle, slowly and with little force: dm_control's product of four parts."""
     _, cosine = sine_and_cosine(after.angle)
     upright = (1 + cosine) / 2
     centred = (1 + jnp.exp(-_DECAY * (after.x / _PLACE_MARGIN) ** 2)) / 2

@@ -41,22 +41,18 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class ClosedFormTask(ABC):
-    """A simulated task written out in formulas."""
-
     title: ClassVar[str]
     state_type: ClassVar[type[Any]]
     """Of the states of a task that leaves `start` as it is."""
     where: ClassVar[str] = "closed form"
     """What results on it are labelled with."""
     usual_env_dt: ClassVar[Duration]
-    """The time step of the simulation where none is asked for."""
     original_dt: ClassVar[Duration | None] = None
     """The time step of the public original, for which its reward was made; None where the time step is fixed."""
     baseline_dt: ClassVar[Duration] = Duration("16ms")
     """The cycle time where the paper starts from, and which environments have where none is asked for."""
     time_limit: ClassVar[Duration]
     shortest_episode: ClassVar[Duration]
-    """No episode ends sooner, whatever is done."""
     can_terminate: ClassVar[bool]
     action_size: ClassVar[int]
     """Numbers in an action, each meant to lie in [-1, 1]; others are accepted, as in the originals."""

@@ -35,7 +35,6 @@ Row = NDArray[np.floating[Any]]
 class PackedStep(NamedTuple):
     row: Row
     observation: NDArray[np.float32]
-    """What the agent sees of that state; the caller's to keep and to change."""
     reward: float
     terminated: bool
     env_steps: int
@@ -111,7 +110,6 @@ class PackedTask:
 
 @lru_cache
 def packed_task(task: ClosedFormTask, cycle_steps: int) -> PackedTask:
-    """The one for all environments of a task and a cycle time, so that its programs are compiled once."""
     return PackedTask(task, cycle_steps)
 
 

@@ -33,13 +33,6 @@ HELD_STEPS = "held_steps"
 """In a cycle's info: what was achieved at each of its steps, and that step's own info."""
 
 
-def has_goals(env: gym.Env[Any, Any]) -> bool:
-    """Whether an environment observes what is achieved and can be asked what another goal would pay."""
-    space = env.observation_space
-    observes = isinstance(space, gym.spaces.Dict) and "achieved_goal" in space.spaces
-    return observes and env.has_wrapper_attr("compute_reward")
-
-
 def cycle_rewards(
     of_step: Callable[[Any, Any, Any], Any],
     achieved_goal: Any,  # noqa: ANN401 - any space
@@ -98,7 +91,9 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
         self._env_dt: Duration = Duration(self._below.env_dt) if self._below else step
         self._hold_steps = self._whole_inner_steps(step)
         self._cycle_steps = cycle_steps(self._dt, self._env_dt)
-        self._sums_goals = self._hold_steps > 1 and has_goals(env)
+        space = env.observation_space
+        has_goals = isinstance(space, gym.spaces.Dict) and "achieved_goal" in space.spaces
+        self._sums_goals = self._hold_steps > 1 and has_goals and env.has_wrapper_attr("compute_reward")
         self._limit_steps = None
         if time_limit is not None:
             refuse_unreachable_limit(env, Duration(time_limit), step)

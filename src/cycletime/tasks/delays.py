@@ -228,7 +228,6 @@ class ActionDelay(_Delay):
         self._begin_episode(None, self._initial)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode, with no action under way."""
         self._begin_episode(seed, self._initial)
         return self.env.reset(seed=seed, options=options)
 
@@ -249,7 +248,6 @@ class ObservationDelay(_Delay):
     _kind = "observation delay"
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode, with no observation under way."""
         observation, info = self.env.reset(seed=seed, options=options)
         self._begin_episode(seed, observation)
         return observation, info
@@ -260,7 +258,6 @@ class ObservationDelay(_Delay):
 
 
 def delay_steps(delay: DelayLike, step: Duration) -> tuple[int, int]:
-    """The ends of a delay's range in whole steps, twice the same where it is fixed."""
     ends = [whole_steps("delay", end_s, step, least=0) for end_s in delay_range_s(delay)]
     return ends[0], ends[-1]
 
@@ -280,7 +277,6 @@ def _initial_action(space: spaces.Space[Any], given: Any) -> tuple[Any, Any]:  #
 
 
 def delay_range_s(delay: DelayLike) -> list[Fraction]:
-    """The ends of a delay's range in seconds; one where it is fixed."""
     ends = list(delay) if isinstance(delay, tuple | list) else [delay]
     spans = [Fraction(0) if _is_zero(end) else Duration(end).exact_s for end in ends]
     if len(spans) not in (1, 2) or spans[0] > spans[-1]:

@@ -83,7 +83,6 @@ class DoublePendulum(ClosedFormTask):
         return self.start(zero, lower, upper, zero, zero, zero)
 
     def start(self, *numbers: jax.Array) -> DoublePendulumState:
-        """An episode that begins at x and both angles, with their three speeds."""
         x, lower, upper, v, w, u = (jnp.asarray(number, self.dtype) for number in numbers)
         late_x, late_y = _upper_centre(x, _angles(lower, upper))
         return DoublePendulumState(x, lower, upper, v, w, u, late_x, late_y, jnp.zeros((), jnp.int32))
@@ -97,7 +96,6 @@ class DoublePendulum(ClosedFormTask):
         return draw_double_pendulum(numbers[0], numbers[1], numbers[2], caption)
 
     def observe(self, state: DoublePendulumState) -> jax.Array:
-        """Cart, upper pole's centre (one step late), both joints; speeds are not scaled."""
         sin_1, cos_1 = sine_and_cosine(state.lower)
         sin_upper, cos_upper = sine_and_cosine(state.upper)
         cart = [state.x, state.cart_speed, state.late_x]

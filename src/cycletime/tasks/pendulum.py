@@ -27,8 +27,6 @@ _SPEED_WEIGHT, _TORQUE_WEIGHT = 0.1, 0.001
 
 
 class PendulumState(NamedTuple):
-    """The angle from upright, and how fast it grows."""
-
     angle: jax.Array
     speed: jax.Array
     env_steps: jax.Array
@@ -36,8 +34,6 @@ class PendulumState(NamedTuple):
 
 @dataclass(frozen=True)
 class Pendulum(ClosedFormTask):
-    """Swing a pendulum up and hold it there."""
-
     title: ClassVar = "Pendulum"
     state_type: ClassVar = PendulumState
     usual_env_dt: ClassVar = Duration("2ms")

@@ -42,8 +42,6 @@ _SPEED_SCALE = 0.1
 
 
 class ReacherState(NamedTuple):
-    """Joint 1 is the shoulder, joint 2 the elbow."""
-
     q1: jax.Array
     q2: jax.Array
     w1: jax.Array
@@ -85,7 +83,6 @@ class Reacher(ClosedFormTask):
         return self.start(q1, q2, jnp.zeros_like(q1), jnp.zeros_like(q2), x, y)
 
     def start(self, *numbers: jax.Array) -> ReacherState:
-        """An episode that begins at q1, q2, w1, w2 and the target's x and y."""
         q1, q2, w1, w2, target_x, target_y = (jnp.asarray(number, self.dtype) for number in numbers)
         nothing, no_steps = jnp.zeros((), self.dtype), jnp.zeros((), jnp.int32)
         state = ReacherState(q1, q2, w1, w2, q1, q2, target_x, target_y, nothing, no_steps)
@@ -104,7 +101,6 @@ class Reacher(ClosedFormTask):
         return draw_reacher(numbers[0], numbers[1], (numbers[4], numbers[5]), caption)
 
     def observe(self, state: ReacherState) -> jax.Array:
-        """Target, fingertip relative to it (one step late), shoulder, elbow, and both speeds."""
         sin_1, cos_1 = sine_and_cosine(state.q1)
         away_x, away_y = self._tip_from_target(state)
         return jnp.stack(

@@ -23,12 +23,10 @@ class Reference:
     name: str
     mean: float
     error: float
-    """Its standard error."""
     episodes: int
 
 
 def references(task: str, dt: DurationLike) -> tuple[Reference, ...]:
-    """Mean returns of a task at a cycle time; empty where none were measured."""
     data = _load()
     found = data["returns"].get(task, {}).get(str(Duration(dt)), {})
     return tuple(Reference(name, mean, error, data["episodes"]) for name, (mean, error) in found.items())

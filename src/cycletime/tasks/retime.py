@@ -101,21 +101,17 @@ def choose_time_step(
     physics_dt = Duration(physics_dt)
     if physics_dt > longest:
         raise InputError(f"physics_dt {physics_dt} is longer than this environment's own {longest}: give at most that.")
-    return TimeStep(physics_dt, _whole_frames(env_dt, physics_dt, skips_frames))
-
-
-def _whole_frames(env_dt: Duration, physics_dt: Duration, skips_frames: bool) -> int:
     ratio = env_dt / physics_dt
     if not skips_frames and ratio != 1:
         raise InputError(
             f"physics_dt {physics_dt} differs from env_dt {env_dt}, and this environment integrates once per step: "
             f"leave physics_dt out."
         )
-    if ratio.denominator == 1:
-        return ratio.numerator
-    fewer = max(1, floor(ratio))
-    near = " and ".join(f"{Duration(env_dt.exact_s / n)} ({n} per step)" for n in (fewer, fewer + 1))
-    raise InputError(f"env_dt {env_dt} is not a whole multiple of physics_dt {physics_dt}: the nearest are {near}.")
+    if ratio.denominator != 1:
+        fewer = max(1, floor(ratio))
+        near = " and ".join(f"{Duration(env_dt.exact_s / n)} ({n} per step)" for n in (fewer, fewer + 1))
+        raise InputError(f"env_dt {env_dt} is not a whole multiple of physics_dt {physics_dt}: the nearest are {near}.")
+    return TimeStep(physics_dt, ratio.numerator)
 
 
 class Kind(Enum):
@@ -159,9 +155,7 @@ class RewardTerm:
 @dataclass(frozen=True)
 class Scaling:
     rest: float
-    """The factor of every summand that `info` does not hold."""
     by_info: Mapping[str, float]
-    """The factors of the summands in `info`."""
 
     @classmethod
     def of(cls, terms: Sequence[RewardTerm], own: TimeStep, now: TimeStep) -> Scaling:

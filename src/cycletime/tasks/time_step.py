@@ -33,8 +33,10 @@ def step_duration(env: AnyEnv, env_dt: DurationLike | None = None) -> Duration:
             "see retime."
         )
     if published is None:
+        wrong = getattr(env.unwrapped, "dt", None)
+        said = "no time step (env.unwrapped.dt)" if wrong is None else f"dt = {wrong!r}, no time step"
         raise InputError(
-            f"{_id_of(env)} publishes {_dt_of(env)}: give it, for example env_dt='20ms' (--env-dt on the command line)."
+            f"{_id_of(env)} publishes {said}: give it, for example env_dt='20ms' (--env-dt on the command line)."
         )
     return published
 
@@ -72,7 +74,6 @@ def refuse_unreachable_limit(env: gym.Env[Any, Any], time_limit: Duration, step:
 
 
 def duration_text(span: DurationLike | None) -> str | None:
-    """A duration as text, for the environment's spec, which must be JSON."""
     return None if span is None else str(Duration(span))
 
 
@@ -102,11 +103,6 @@ def _own_dt(env: AnyEnv) -> Duration | None:
 def _id_of(env: AnyEnv) -> str:
     """Its id where it has one: the names of all its wrappers would hide it."""
     return str(env if env.spec is None else env.spec.id)
-
-
-def _dt_of(env: AnyEnv) -> str:
-    published = getattr(env.unwrapped, "dt", None)
-    return "no time step (env.unwrapped.dt)" if published is None else f"dt = {published!r}, no time step"
 
 
 def _repeats(layer: _Wrapper) -> int:

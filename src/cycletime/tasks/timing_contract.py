@@ -50,7 +50,6 @@ def past_names(names: Sequence[str], steps: int, newest: int = 1) -> list[str]:
 
 
 def space_names(space: spaces.Space[Any], name: str) -> list[str]:
-    """A name for each number of a space, in the order in which Gymnasium flattens it."""
     if isinstance(space, spaces.Dict):
         return [each for key, part in space.items() for each in space_names(part, str(key))]
     if isinstance(space, spaces.Tuple):

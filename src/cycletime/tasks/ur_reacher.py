@@ -52,7 +52,6 @@ class URReacherState(NamedTuple):
     q: Pair
     qd: Pair
     target_q: Pair
-    """What the controller is steering to."""
     target_qd: Pair
     pending: tuple[Sent, ...]
     """What was sent with the last packages, the oldest first."""
@@ -97,7 +96,6 @@ class URReacher(ClosedFormTask):
         return lax.while_loop(lambda tried: ~tried[2], draw, begin)[1]
 
     def start(self, *numbers: Any) -> URReacherState:  # noqa: ANN401 - plain numbers as well
-        """An arm that stands, with its target and a previous action."""
         shoulder, elbow, y, z, *action = (jnp.asarray(number, self.dtype) for number in numbers)
         zero = jnp.zeros_like(shoulder)
         q, rest = (shoulder, elbow), (zero, zero)
@@ -182,6 +180,7 @@ def _followed(state: URReacherState) -> Excursion:
 def _way_back_where(needed: jax.Array, q: Pair, target_q: Pair) -> Pair:
     """The inverse kinematics in a loop of one turn or none, which XLA computes only where a copy needs them."""
 
+    # All changes in that turn, since XLA computes what does not before the loop, and so always.
     def find(carry: tuple[jax.Array, Pair, Pair]) -> tuple[jax.Array, Pair, Pair]:
         _, q, target_q = carry
         shoulder, elbow = return_pose(jnp.stack(q), jnp.stack(target_q), jnp)
