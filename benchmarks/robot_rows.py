@@ -117,9 +117,8 @@ def told(study: StudyFolder, cell: Cell, names: tuple[str, ...], share: float, o
     copies = np.array([score_and_end(study.store.means(name)[:bins]) for name in names])
     score, end = score_and_end(again.bins.means())
     policy, worlds = policy_of(run), (run.spec.world, again.spec.world)
-    ours, theirs = (
-        Evaluation(policy=policy, world=world, dt=cell.dt, episodes=EPISODES).play().returns for world in worlds
-    )
+    played = [Evaluation(policy=policy, world=world, dt=cell.dt, episodes=EPISODES).play() for world in worlds]
+    ours, theirs = (np.array([each.total_reward for each in episodes]) for episodes in played)
     apart, exact = (np.abs(each - theirs) for each in (ours, played_in_float64(run, EPISODES)))
     labels = ", ".join(str(value) for name, value in cell.labels.items() if name not in ("task", "algorithm"))
     whole = f"{_range(copies[:, 0])} and {_range(copies[:, 1])} over {len(names)} seeds"

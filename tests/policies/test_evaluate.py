@@ -13,7 +13,7 @@ from cycletime import CycleTime
 from cycletime.agents.networks import Layer, PolicyNetwork
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.policies.evaluate import EvaluatedEpisodes, Evaluation
+from cycletime.policies.evaluate import Evaluation
 from cycletime.policies.films import CycleStart
 from cycletime.policies.watch import Playback, WatchedEpisode
 from cycletime.tasks.delays import ActionDelay
@@ -38,8 +38,9 @@ def some_policy(observation_size: int, action_size: int, bounds: ActionBounds | 
     return SavedPolicy(network, bounds or ActionBounds.raw(action_size), Duration("16ms"), "a world", "id", 500)
 
 
-def played(world: World, dt: str, policy: SavedPolicy, **options: Any) -> EvaluatedEpisodes:  # noqa: ANN401
-    return Evaluation(policy=policy, world=world, dt=Duration(dt), **options).play()
+def played(world: World, dt: str, policy: SavedPolicy, **options: Any) -> list[tuple[float, int, bool]]:  # noqa: ANN401
+    seen = Evaluation(policy=policy, world=world, dt=Duration(dt), **options).play()
+    return [(each.total_reward, each.agent_steps, each.terminated) for each in seen]
 
 
 def by_hand(env: gymnasium.Env[Any, Any], policy: SavedPolicy, seed: int) -> tuple[float, int, bool]:
@@ -70,7 +71,7 @@ def test_a_task_is_its_environment_with_its_wrappers(
     env = CycleTime(ActionDelay(inner, delay), dt)
     got = played(world, dt, policy, delay=delay, episodes=2, seed=7)
     for index in range(2):
-        assert (got.returns[index], got.agent_steps[index], got.terminated[index]) == by_hand(env, policy, 7 + index)
+        assert got[index] == by_hand(env, policy, 7 + index)
 
 
 def test_an_environment_of_a_task_is_late_in_its_own_steps() -> None:
@@ -84,16 +85,16 @@ def test_a_gymnasium_environment_at_another_cycle_time_and_late() -> None:
     policy = some_policy(3, 1, ActionBounds.of(env))
     got = played(PENDULUM, "100ms", policy, delay="50ms", episodes=2, seed=4)
     expected = [by_hand(env, policy, 4), by_hand(env, policy, 5)]
-    assert list(zip(got.returns, got.agent_steps, got.terminated, strict=True)) == expected
-    assert got.returns[0] != played(PENDULUM, "100ms", policy, episodes=1, seed=4).returns[0]
+    assert got == expected
+    assert got[0] != played(PENDULUM, "100ms", policy, episodes=1, seed=4)[0]
 
 
 @pytest.mark.parametrize(("world", "sizes"), [(REACHER, (9, 2)), (PENDULUM, (3, 1))])
 def test_sampled_actions_follow_from_the_seed(world: World, sizes: tuple[int, int]) -> None:
     policy = some_policy(*sizes)
-    first, again = (played(world, "100ms", policy, episodes=2, seed=1, sampled=True).returns for _ in range(2))
-    assert first.tolist() == again.tolist()
-    assert not set(first) & set(played(world, "100ms", policy, episodes=2, seed=1).returns)
+    first, again = (played(world, "100ms", policy, episodes=2, seed=1, sampled=True) for _ in range(2))
+    assert first == again
+    assert not set(first) & set(played(world, "100ms", policy, episodes=2, seed=1))
 
 
 def test_what_makes_no_sense_is_refused() -> None:

@@ -17,7 +17,7 @@ from cycletime.processes import owning_children
 
 if TYPE_CHECKING:
     from cycletime.agents.numpy_policy import NumpyPolicy
-    from cycletime.policies.evaluate import EvaluatedEpisodes, Evaluation
+    from cycletime.policies.evaluate import Evaluation
     from cycletime.policies.watch import Act, WatchedEpisode
 
 
@@ -155,13 +155,13 @@ class Evaluate(SingleRunOptions):
         return 0
 
 
-def evaluation_as_json(run: str, evaluation: Evaluation, played: EvaluatedEpisodes) -> dict[str, Any]:
+def evaluation_as_json(run: str, evaluation: Evaluation, played: list[WatchedEpisode]) -> dict[str, Any]:
     import numpy as np
 
     from cycletime.statistics import mean_and_interval
     from cycletime.tasks.delays import delay_range_s
 
-    returns = played.returns
+    returns = np.array([each.total_reward for each in played])
     mean = mean_and_interval(returns)
     return {
         "run": run,
@@ -181,8 +181,8 @@ def evaluation_as_json(run: str, evaluation: Evaluation, played: EvaluatedEpisod
         "min": float(returns.min()),
         "median": float(np.median(returns)),
         "max": float(returns.max()),
-        "mean_agent_steps": float(played.agent_steps.mean()),
-        "terminated": int(played.terminated.sum()),
+        "mean_agent_steps": float(np.mean([each.agent_steps for each in played])),
+        "terminated": sum(each.terminated for each in played),
         "returns": returns.tolist(),
     }
 

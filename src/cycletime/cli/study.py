@@ -95,6 +95,7 @@ class PlanStudy:
 
     def run(self) -> int:
         from cycletime.studies.executors import check_workers
+        from cycletime.studies.hardware_estimates import can_measure
         from cycletime.studies.plan import Plan
         from cycletime.studies.spec_file import read_study
         from cycletime.studies.study_folder import StudyFolder, format_states
@@ -111,7 +112,12 @@ class PlanStudy:
             left = begun.runs_left(plan, states)
         elif self.out is not None:
             print(f"  there is no study in {printable(str(self.out))} yet")
-        if not self.no_calibration and (tried := _that_may_be_tried(plan, left)):
+        if self.no_calibration:
+            return 0
+        for world in plan.study.worlds:
+            if not can_measure(world):
+                print(f"  {world.name}: no estimate, since to try it would import its module")
+        if tried := tuple(planned for planned in left if can_measure(plan.cells[planned.cell].world)):
             _print_estimate(plan, tried, self.workers)
         return 0
 
@@ -128,16 +134,6 @@ def _print_size(plan: Plan) -> None:
     shared = len(plan.cells) * len(study.seeds) - len(plan.runs)
     if shared:
         print(f"  {shared:,} more are the same as others, since their rules agree, and run once")
-
-
-def _that_may_be_tried(plan: Plan, left: tuple[PlannedRun, ...]) -> tuple[PlannedRun, ...]:
-    """The runs that an estimate is of; the others are named."""
-    from cycletime.studies.hardware_estimates import can_measure
-
-    for world in plan.study.worlds:
-        if not can_measure(world):
-            print(f"  {world.name}: no estimate, since to try it would import its module")
-    return tuple(planned for planned in left if can_measure(plan.cells[planned.cell].world))
 
 
 def _print_estimate(plan: Plan, left: tuple[PlannedRun, ...], given_workers: int | None) -> None:

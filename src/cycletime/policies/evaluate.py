@@ -40,7 +40,7 @@ class Evaluation:
             raise InputError(f"episodes is {self.episodes}: at most {MOST_EPISODES:,} are played.")
         check_counts(self, "seed", least=0)
 
-    def play(self) -> EvaluatedEpisodes:
+    def play(self) -> list[WatchedEpisode]:
         policy = self.policy.in_numpy()  # refuses what is not finite
         noise = np.random.default_rng([self.seed, 1]) if self.sampled else None  # starts are the same without it
 
@@ -62,21 +62,10 @@ class Evaluation:
                 pass
         finally:
             env.close()
-        returns = np.array([each.total_reward for each in seen])
-        if not np.isfinite(returns).all():
-            first = int(np.argmin(np.isfinite(returns)))
-            raise InputError(
-                f"The return of the episode with seed {self.seed + first} is {returns[first]}: the policy meets what "
-                f"it never saw in training at {self.policy.dt}, so try it nearer to that."
-            )
-        return EvaluatedEpisodes(
-            returns, np.array([each.agent_steps for each in seen]), np.array([each.terminated for each in seen])
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class EvaluatedEpisodes:
-    returns: NDArray[np.float64]
-    agent_steps: NDArray[np.int64]
-    terminated: NDArray[np.bool_]
-    """Whether the task itself ended it, and not a time limit."""
+        for each in seen:
+            if not np.isfinite(each.total_reward):
+                raise InputError(
+                    f"The return of the episode with seed {self.seed + each.number} is {each.total_reward}: the policy "
+                    f"meets what it never saw in training at {self.policy.dt}, so try it nearer to that."
+                )
+        return seen

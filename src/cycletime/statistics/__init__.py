@@ -1,8 +1,7 @@
 """Statistics over runs: what a study's numbers are worth, each with its interval and its number of runs.
 
-A cell is the runs (seeds) of one task, algorithm, rule and cycle time, with one score for each run: a plain sequence.
-Several cells are a mapping from their names to such sequences, so that runs and cells cannot be mistaken for each
-other. Resampling is over runs, within each cell by itself. A higher score is better.
+A cell is the runs (seeds) of one task, algorithm, rule and cycle time, a plain sequence of scores; several are a
+mapping from their names. Resampling is over runs, within each cell by itself. A higher score is better.
 """
 
 from cycletime.extras import require_extras

@@ -2,9 +2,8 @@
 
     wall time = (programs x compilation + agent steps x cost of one + runs x bookkeeping) / workers + start-up
 
-or that of the longest run, if that is more. Agent steps of runs that are trained together count once, at the cost of a
-step of the whole program. Programs are compiled once for all workers. The trial compiles its own program even if that
-is in the cache, since the cache says nothing of the others; a study whose programs are cached takes less.
+or that of the longest run. Agent steps of runs that are trained together count once. The trial compiles its own program
+even if that is in the cache, since the cache says nothing of the others.
 """
 
 from __future__ import annotations

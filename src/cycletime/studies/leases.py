@@ -1,11 +1,10 @@
 """A lease on a run: whoever holds it may train the run, anywhere on a shared file system, and who dies loses it.
 
-A file that exists is the lease, made by a hard link since that is atomic on network file systems too. Its holder
-touches it every few seconds; one that nobody has touched for long, or whose process is dead on this very machine, is
-stale and may be taken. A holder whose work hangs is ended by its `watchdog`, so that its leases are stale then. Whoever
-takes a lease, or gives it back, first makes the file that is named after the lease's token, its succession: that file
-can be made only once, so of many that try one succeeds, and the lease is never absent in between. A holder that was
-frozen and finds its lease taken must not write any more.
+The lease is a file made by a hard link, which is atomic on network file systems too. Its holder touches it every few
+seconds; one that nobody has touched for long, or whose process is dead on this machine, is stale and may be taken.
+Whoever takes a lease, or gives it back, first makes the file that is named after the lease's token, its succession:
+it can be made only once, and the lease is never absent in between. A holder that was frozen and finds its lease taken
+must not write any more.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Tuning as the paper does it: try values at one cycle time, take the best, and measure it with seeds it never saw.
 
-A trial is one choice of hyper-parameters, run with all tuning seeds; its score is the mean over them of the paper's
-performance. The best of many noisy means looks better than it is, so the winner is run again with fresh seeds, and that
-number counts. Nothing but runs is kept of a search: Optuna's samplers are asked and text again in the same order, so
-that a search that was killed goes on with the trials that it would have made.
+A trial is one choice of hyper-parameters, run with all tuning seeds. The best of many noisy means looks better than it
+is, so the winner is run again with fresh seeds. Nothing but runs is kept of a search: Optuna's samplers are asked and
+told again in the same order, so that a search that was killed goes on with the trials that it would have made.
 
 FOLDER/trials/       all trials so far, a study like any other
 FOLDER/fresh/        the winner with fresh seeds, a study
@@ -40,7 +39,6 @@ from cycletime.training.toml_files import TunedValues, read_json, write_tuned
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
-    from optuna.samplers import BaseSampler
 
 _MACHINE_FIELDS = ("cycletime", "jax", "jaxlib", "device", "processor", "python")
 
@@ -166,10 +164,23 @@ class OptunaSearch:
             import optuna
         except ImportError:
             raise InputError(f"The sampler {sampler} needs Optuna: pip install 'cycletime[optuna]'.") from None
+        if sampler == "cmaes" and find_spec("cmaes") is None:
+            raise InputError("The sampler cmaes needs a package of that name: pip install 'cycletime[optuna]'.")
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self.space, self._asked = space, list[Any]()
-        self._study = optuna.create_study(direction="maximize", sampler=_sampler(sampler, seed))
-        self._distributions = {name: _distribution(each) for name, each in space.items()}
+        kinds = {"random": "RandomSampler", "tpe": "TPESampler", "cmaes": "CmaEsSampler"}
+        chosen = getattr(optuna.samplers, kinds[sampler])(seed=seed)
+        self._study = optuna.create_study(direction="maximize", sampler=chosen)
+
+        def distribution(each: Range | tuple[Any, ...]) -> BaseDistribution:
+            if not isinstance(each, Range):
+                return optuna.distributions.CategoricalDistribution(range(len(each)))  # places: Optuna takes no tuples
+            low, high = each.bounds
+            if each.is_integer:
+                return optuna.distributions.IntDistribution(int(low), int(high), log=each.log)
+            return optuna.distributions.FloatDistribution(low, high, log=each.log or each.horizon)
+
+        self._distributions = {name: distribution(each) for name, each in space.items()}
 
     def ask(self, count: int) -> list[Point]:
         self._asked = [self._study.ask(self._distributions) for _ in range(count)]
@@ -185,29 +196,6 @@ class OptunaSearch:
     def _value(self, name: str, drawn: Any) -> Any:  # noqa: ANN401 - any hyper-parameter
         each = self.space[name]
         return each.value(drawn) if isinstance(each, Range) else each[drawn]
-
-
-def _sampler(name: str, seed: int) -> BaseSampler:
-    from optuna import samplers
-
-    if name == "random":
-        return samplers.RandomSampler(seed=seed)
-    if name == "tpe":
-        return samplers.TPESampler(seed=seed)
-    if find_spec("cmaes") is None:
-        raise InputError("The sampler cmaes needs a package of that name: pip install 'cycletime[optuna]'.")
-    return samplers.CmaEsSampler(seed=seed)
-
-
-def _distribution(each: Range | tuple[Any, ...]) -> BaseDistribution:
-    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-
-    if not isinstance(each, Range):
-        return CategoricalDistribution(range(len(each)))  # places, since Optuna takes no tuples
-    low, high = each.bounds
-    if each.is_integer:
-        return IntDistribution(int(low), int(high), log=each.log)
-    return FloatDistribution(low, high, log=each.log or each.horizon)
 
 
 _MARKERS = ("trials", "search.json")

@@ -2,12 +2,8 @@
 
     python -m cycletime.studies.worker STUDY NAME WORKERS
 
-The study's folder is the queue. A worker looks which runs are not done, takes leases on as many of one program as it
-trains together, and puts them into the store. So it is the same worker on this machine, on Slurm and on a
-machine with nothing but a GPU, and however many there are, started by whatever commands, they share the work.
-
-It saves and exits when its input ends, so that it does not outlive whoever started it, and when it is asked to stop.
-One whose work hangs is ended by its `watchdog`.
+The study's folder is the queue, on this machine, on Slurm and on a machine with nothing but a GPU. A worker saves and
+exits when its input ends or it is asked to stop; one whose work hangs is ended by its `watchdog`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""An acrobot's swing-up in closed form: Gymnasium's Acrobot-v1 with a continuous torque and a settable time step.
+"""An acrobot's swing-up in closed form: Gymnasium's Acrobot-v1 with a settable time step, and all torques from -1 to 1.
 
-Two links hang from a bar, and only the joint between them has a motor, far too weak to lift them: the tip has to be
-swung above a line, one link above the bar. Episodes last 100 s at most, so that a return looks far ahead. The
-integrator is the original's Runge-Kutta method of fourth order, with steps of 200 ms there. The original has the
-torques -1, 0 and 1; here there are all between them as well.
+Two links hang from a bar, and a motor between them swings the tip above a line; episodes last 100 s at most. The
+integrator is the original's Runge-Kutta method of fourth order, with steps of 200 ms there.
 """
 
 from __future__ import annotations

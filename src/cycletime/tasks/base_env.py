@@ -1,7 +1,4 @@
-"""The base class of task environments: spaces, resets, the time limit and drawing, whatever simulates the task.
-
-PyBullet's originals and the closed forms share it, so that with one seed they begin alike and look alike.
-"""
+"""The base class of task environments, PyBullet's and closed forms: with one seed they begin alike and look alike."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The closed-form tasks as Gymnasium environments: one of them, and many in one compiled program.
+"""The closed-form tasks as Gymnasium environments: one of them, and many in one compiled program; a step is a cycle.
 
-One step is one cycle: the action is held inside the compiled function, so that a long hold costs one call. A call of a
-compiled program pays for each array that it takes and gives, several times what simulating a cycle takes; so a single
-environment packs the numbers of its state into one row (`PackedTask`). The formulas are those of the task, untouched.
+A call of a compiled program pays for each array, several times what simulating a cycle takes; so a single environment
+packs the numbers of its state into one row (`PackedTask`).
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """An action-cycle time for any Gymnasium environment: Algorithm 1 of the paper, the hold of k = dt / env_dt steps.
 
 An action is held for a whole number of environment steps, its rewards are summed without discounting, and the agent
-sees the last observation. A cycle is cut short only by the end of the episode.
-
-Environments with goals have ``compute_reward``, which hindsight replay asks what another goal would have paid. A cycle
-pays the sum of its environment steps for that goal too, so the goals achieved at each step travel in the cycle's
-``info``.
+sees the last observation; only an episode's end cuts a cycle short. For hindsight replay a cycle pays the sum of its
+environment steps for another goal too, so the goals achieved at each step travel in the cycle's ``info``.
 """
 
 from __future__ import annotations

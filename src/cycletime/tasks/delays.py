@@ -1,14 +1,11 @@
 """Delays in seconds: actions that take effect late and observations that come late, as on a robot.
 
-A delay is a whole number of steps of the wrapped environment, fixed or drawn from a range. Around a `CycleTime` its
-step is the cycle, inside one it is the environment's own step. Rewards and the ends of episodes are never delayed.
-What is sent later never arrives as if sent earlier: the newest that has arrived counts, what it overtook is dropped,
-and while nothing new arrives the last one stays. So an age lies in the range, and a received frame never goes back in
-time. Around a robot's environment the steps have two parts, as the real-time loop takes them.
+A delay is a whole number of steps of the wrapped environment, fixed or drawn from a range. Rewards and the ends of
+episodes are never delayed. What is sent later never arrives as if sent earlier: the newest that has arrived counts,
+and what it overtook is dropped. Around a robot's environment steps have two parts, as the real-time loop takes them.
 
 `RealTime` is the real-time Markov decision process of Ramstedt & Pal (2019, 'Real-time reinforcement learning',
-section 3). While the agent still chooses its action a_t, the world moves on with the previous one, so the environment
-steps with a_{t-1}. The agent observes x_{t+1} = (s_{t+1}, a_t): the state and the action that is already on its way.
+section 3): the environment steps with a_{t-1}, and the agent observes x_{t+1} = (s_{t+1}, a_t).
 """
 
 from __future__ import annotations
@@ -83,7 +80,11 @@ def send_receive_env_of(env: gym.Env[Any, Any]) -> SendReceiveEnv:
         raise InputError(f"{env} {NOT_REAL_TIME}")
     for layer in wrapper_layers(env):
         if isinstance(layer, SendReceiveEnv):
-            _refuse_around_cycle_time(layer)
+            if any(isinstance(inner, CycleTime) for inner in wrapper_layers(layer)):
+                raise InputError(
+                    f"{type(layer).__name__} is around a CycleTime: the real-time loop holds actions itself, so put it "
+                    "inside, where it counts the environment's own steps."
+                )
             return layer
         if not isinstance(layer, _TRANSPARENT_WRAPPERS):
             raise InputError(
@@ -91,15 +92,6 @@ def send_receive_env_of(env: gym.Env[Any, Any]) -> SendReceiveEnv:
                 "would pass it by, so leave it out, or do what it does in the environment."
             )
     return robot
-
-
-def _refuse_around_cycle_time(layer: gym.Wrapper[Any, Any, Any, Any]) -> None:
-    """Refuse what counts cycles: the loop takes the environment's own steps, and holds actions itself."""
-    if any(isinstance(inner, CycleTime) for inner in wrapper_layers(layer)):
-        raise InputError(
-            f"{type(layer).__name__} is around a CycleTime: the real-time loop holds actions itself, so put it inside, "
-            "where it counts the environment's own steps."
-        )
 
 
 class _TwoPartWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):

@@ -1,7 +1,7 @@
 """The Double Pendulum Task in closed form: a cart that balances two poles (env_dt 4 ms, episodes of at most 16 s).
 
-Reproduces PyBullet's InvertedDoublePendulumBulletEnv as the paper modified it, to rounding. The reported position of
-the upper pole, on which reward and termination depend, is one step late.
+PyBullet's InvertedDoublePendulumBulletEnv as the paper modified it, to rounding: the upper pole's reported position,
+on which reward and termination depend, is one step late.
 """
 
 from __future__ import annotations

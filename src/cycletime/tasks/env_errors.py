@@ -1,8 +1,4 @@
-"""Wrong actions, and errors that an environment raises: who is at fault, in one sentence.
-
-A broken pipe to a simulator is not a reader of our output who has left. An environment that calls sys.exit(), as games
-do when their window is closed, fails as well: an unfinished run must not look finished.
-"""
+"""Wrong actions, and errors that an environment raises, in one sentence; one that calls sys.exit() fails as well."""
 
 from __future__ import annotations
 

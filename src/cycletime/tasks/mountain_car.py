@@ -1,8 +1,7 @@
 """A car in a valley in closed form: Gymnasium's MountainCarContinuous-v0, with a settable time step.
 
-The engine is too weak for the slope, so that the car has to swing. The original counts time in steps; here one of them
-lasts 20 ms, so that a swing at the valley's bottom takes 1.45 s and episodes 19.98 s. Speeds stay in units per step of
-the original, as they are observed there. The integrator is semi-implicit Euler.
+A step of the original lasts 20 ms here: a swing at the bottom 1.45 s, episodes 19.98 s. Speeds stay in units per step
+of the original, as they are observed there. The integrator is semi-implicit Euler.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """A pendulum's swing-up in closed form: Gymnasium's Pendulum-v1, with a settable time step (episodes of 10 s).
 
-A rod of 1 m and 1 kg hangs on a motor that is too weak to lift it at once. The integrator is semi-implicit Euler, as in
-the original, whose steps last 50 ms; with the same ones it is the original to rounding.
+The integrator is semi-implicit Euler, as in the original: with its steps of 50 ms it is the original to rounding.
 """
 
 from __future__ import annotations

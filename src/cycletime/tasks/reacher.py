@@ -1,8 +1,7 @@
 """The Reacher Task in closed form: a two-link arm brings its fingertip to a target (env_dt 2 ms, episodes of 2.4 s).
 
-Reproduces PyBullet's ReacherBulletEnv as the paper modified it, to rounding, with all its quirks: the link poses that
-PyBullet reports are one step late, the energy cost takes the raw action though the torque is clipped, and the elbow may
-start beyond its limit.
+PyBullet's ReacherBulletEnv as the paper modified it, to rounding, with its quirks: reported link poses are one step
+late, the energy cost takes the raw action though the torque is clipped, and the elbow may start beyond its limit.
 """
 
 from __future__ import annotations

@@ -1,14 +1,9 @@
-"""Gymnasium's MuJoCo environments, and Pendulum, with another time step: `retime`.
+"""Gymnasium's MuJoCo environments, and Pendulum, with another time step: `retime("Hopper-v5", "2ms")`.
 
-``retime("Hopper-v5", "2ms")`` steps by 2 ms instead of 8 ms. Rewards are multiplied so that returns stay comparable per
-second, and the time limit stays the same in seconds.
-
-An environment step is `frame_skip` physics steps: env_dt = physics_dt * frame_skip, in exact arithmetic. The physics
-step is never made longer than the environment's own, since its model was tuned for that one.
-
-An episode of T seconds has T/env_dt steps. A term that is charged once per step has a sum that grows with the number of
-steps; multiplied by env_dt/own_dt its sum is what it was, up to the error of sampling it more often. A term that is a
-difference of potentials telescopes: its sum does not depend on the number of steps.
+An environment step is `frame_skip` physics steps, in exact arithmetic; the physics step is never made longer than the
+environment's own, since its model was tuned for that one. A reward term that is charged once per step is multiplied by
+env_dt/own_dt, so that its sum over an episode stays, up to the error of sampling it more often. A difference of
+potentials telescopes, and is left alone.
 """
 
 from __future__ import annotations
