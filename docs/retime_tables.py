@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import zip_longest
 from math import sqrt
@@ -14,9 +15,15 @@ import gymnasium as gym
 
 from cycletime.duration import Duration, DurationLike, cycle_steps
 from cycletime.errors import InputError
-from cycletime.tasks.retime import BUILT_IN, RETIMINGS, Retime, TimeStep, own_time_step, retime
+from cycletime.tasks.retime import BUILT_IN, RETIMINGS, Retime, TimeStep, find_retiming, retime
 
 SEEDS = range(30)
+
+
+def own_time_step(env_id: str, **make_kwargs: Any) -> TimeStep:  # noqa: ANN401
+    """The physics step and the frame skip that an environment has on its own."""
+    with closing(gym.make(env_id, max_episode_steps=-1, **make_kwargs)) as env:
+        return find_retiming(env_id).clock.read(env.unwrapped)
 
 
 def terms_table(env_ids: Sequence[str]) -> str:

@@ -16,7 +16,8 @@ import yaml
 from cycletime.duration import Duration
 from cycletime.libraries.carry_configuration import carry_configuration
 from cycletime.libraries.configuration import read_configuration
-from cycletime.tasks.retime import own_time_step, retime
+from cycletime.tasks.retime import retime
+from tests.tasks.retime.own import own_time_step
 
 ENTRY = "{env}:\n  n_timesteps: !!float 1e6\n  policy: 'MlpPolicy'\n  n_steps: 512\n  batch_size: 64\n"
 HOLDS = 6

@@ -29,6 +29,7 @@ def train_run(folder: StudyFolder, name: str, stop: Callable[[], bool] = lambda:
     """Train one run of a study in this process, as a worker does that has its lease."""
     spec = next(spec for spec in specs_of(folder) if spec.name == name)
     (outcome,) = train_batch([TrainingJob(folder.run_folder(spec))], StudyResultSink(folder), stop=stop)
+    assert not isinstance(outcome, Exception)
     return outcome
 
 

@@ -39,7 +39,7 @@ def stack() -> Iterator[ExitStack]:
 
 
 def names(taken: list[ClaimedRun]) -> list[str]:
-    return [run.name for run in taken]
+    return [run.spec.name for run in taken]
 
 
 def program_of(taking: RunClaimer, name: str) -> str:

@@ -109,6 +109,6 @@ def test_a_spoilt_line_does_not_count_and_is_forgotten_by_a_retry(tmp_path: Path
     assert [each["error"] for each in failures.read()] == ["first"]
     assert (failures.is_final, failures.max_batch_size()) == (False, None)
     failures.file.write_bytes(line)
-    assert (failures.last, failures.exist) == ({}, True)
+    assert (failures.last, failures.file.exists()) == ({}, True)
     failures.forget()
-    assert not failures.exist
+    assert not failures.file.exists()

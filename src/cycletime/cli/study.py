@@ -16,7 +16,6 @@ from cycletime.errors import InputError, printable
 
 if TYPE_CHECKING:
     from cycletime.studies.executors import Executor
-    from cycletime.studies.pack import PackSummary
     from cycletime.studies.plan import Plan, PlannedRun
 
 
@@ -210,17 +209,12 @@ class StudyStatus(StudyOption):
 class RetryStudy(StudyOption):
     """Forget what went wrong, so that the next 'study run' tries again; what is done stays."""
 
-    only: Annotated[Text, arg(name="run", metavar="NAME", help_behavior_hint="(default: all that failed)")] = None
-    """One run."""
-
     def run(self) -> int:
         from cycletime.studies.study_folder import StudyFolder, damaged_runs, move_aside
 
         folder = StudyFolder.open(self.folder)
-        if self.only is not None and not (folder.runs / self.only).is_dir():
-            raise InputError(f"{self.only!r} has not failed in {self.folder}: 'cycletime study status' names those.")
-        runs = [self.only] if self.only is not None else [path.name for path in folder.runs.iterdir()]
-        failed = [name for name in runs if folder.failures(name).exist and name not in folder.store]
+        begun = [path.name for path in folder.runs.iterdir()]
+        failed = [name for name in begun if folder.failures(name).file.exists() and name not in folder.store]
         for name in failed:
             folder.failures(name).forget()
         for path, wrong in damaged_runs(folder, failed):
@@ -302,10 +296,10 @@ class PackStudy:
         return 0
 
 
-def print_packed(packed: PackSummary, file: Path) -> None:
+def print_packed(packed: Counter[str], file: Path) -> None:
     size = file.stat().st_size / 2**20
-    engines = " and ".join(packed.engines)
-    print(f"{packed.runs:,} runs of the engine {engines} in {printable(str(file))}, {size:,.1f} MiB.")
+    engines = " and ".join(sorted(packed))
+    print(f"{packed.total():,} runs of the engine {engines} in {printable(str(file))}, {size:,.1f} MiB.")
     print(f"There: python {printable(file.name)} OUT")
 
 

@@ -71,7 +71,11 @@ class Playback:
             self.tell(WatchedEpisode(number, total_reward, agent_steps, bool(terminated)))
 
     def _draw(self) -> Frame:
-        return render_frame(self.env)
+        with drawing_errors(self.env.spec.id if self.env.spec else str(self.env)):
+            picture: Any = self.env.render()
+        if not isinstance(picture, np.ndarray) or picture.ndim != 3 or picture.shape[2] != 3:
+            raise InputError(f"{self.env} draws no pictures: make it with render_mode='rgb_array'.")
+        return picture.astype(np.uint8, copy=False)
 
 
 def write_film(showing: Playback, path: Path) -> None:
@@ -95,14 +99,6 @@ def refuse_without_display() -> None:
     names = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
     if sys.platform.startswith("linux") and not any(os.environ.get(name) for name in names):
         raise InputError("There is no display for a window: give a film's name, such as --to film.gif.")
-
-
-def render_frame(env: AnyEnv) -> Frame:
-    with drawing_errors(env.spec.id if env.spec else str(env)):
-        picture: Any = env.render()
-    if not isinstance(picture, np.ndarray) or picture.ndim != 3 or picture.shape[2] != 3:
-        raise InputError(f"{env} draws no pictures: make it with render_mode='rgb_array'.")
-    return picture.astype(np.uint8, copy=False)
 
 
 @contextmanager

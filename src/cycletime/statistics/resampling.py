@@ -19,7 +19,6 @@ Cells = Scores | Mapping[Any, Scores]
 
 RESAMPLES = 10_000
 """The ends of a 95 % interval then vary from seed to seed by about 1 % of its width."""
-_NO_CELLS = "There are no cells: give at least one, such as {'16ms': [...]}."
 _MAX_NUMBERS_PER_CHUNK = 2e6  # which bounds the memory
 
 
@@ -50,7 +49,7 @@ def bootstrap(scores: Cells, statistic: Callable[..., Any], **options: Unpack[Op
     """
     by_name = scores if isinstance(scores, Mapping) else {"": scores}
     if not by_name:
-        raise InputError(_NO_CELLS)
+        raise InputError("There are no cells: give at least one, such as {'16ms': [...]}.")
     failed = options.pop("failed", "refuse")
     kept = [finite_scores(cell, failed) for cell in by_name.values()]
     cells = [values for values, _ in kept]

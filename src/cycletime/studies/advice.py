@@ -260,7 +260,7 @@ class Advice:
         return self.question.simulated_h(sum(map(len, self.scores.values())), self.env_dt)
 
     def as_json(self) -> dict[str, Any]:
-        advised = self.advised
+        advised, gain = self.advised, self.gain
         return {
             "format": FORMAT,
             "question": self.question.as_json(),
@@ -275,7 +275,16 @@ class Advice:
             else {"dt": str(advised), "dt_s": float(advised), "values": self.values(advised)},
             "leader": None if self.leader is None else str(self.leader),
             "left": [str(dt) for dt in self.left],
-            "gain": None if self.gain is None else _comparison_json(self.gain),
+            "gain": None
+            if gain is None
+            else {
+                "value": gain.difference.value,
+                "low": gain.difference.low,
+                "high": gain.difference.high,
+                "decided": gain.verdict == "better",
+                "confidence_of_one": gain.confidence,
+                "n": list(gain.difference.cells),
+            },
             "candidates": [self._candidate(dt) for dt in self.tried],
             "looks": [
                 {
@@ -327,15 +336,3 @@ def read_advice(folder: Path) -> dict[str, Any] | None:
     if version != FORMAT:
         raise InputError(f"{file} has the format {version}, and this version of cycletime reads {FORMAT}.")
     return data
-
-
-def _comparison_json(comparison: Comparison) -> dict[str, Any]:
-    difference = comparison.difference
-    return {
-        "value": difference.value,
-        "low": difference.low,
-        "high": difference.high,
-        "decided": comparison.verdict == "better",
-        "confidence_of_one": comparison.confidence,
-        "n": list(difference.cells),
-    }

@@ -302,7 +302,11 @@ def advise(
     with nullcontext() if isinstance(question.world, ClosedFormWorld) else owning_children():
         facts = world_facts(question.world, question.present)
         dts, not_tried = question.candidates(facts.env_dt)
-        known = _measure(question, facts, dts, instruments) if before is None else _measured_before(before)
+        if before is None:
+            known = _measure(question, facts, dts, instruments)
+        else:
+            known = {name: before[name] for name in ("comparable", "machine")}
+            known["in_time"] = {Duration(dt): RealTimeFit(**each) for dt, each in before["in_time"].items()}
     late = {dt: each for dt, each in known["in_time"].items() if not each.fits and dt != question.present}
     tried = tuple(dt for dt in dts if dt not in late)
     costs = partial(instruments.costs_of, question, tried)
@@ -335,11 +339,6 @@ def _measure(
         if question.real_time
         else {},
     }
-
-
-def _measured_before(before: Mapping[str, Any]) -> dict[str, Any]:
-    in_time = {Duration(dt): RealTimeFit(**each) for dt, each in before["in_time"].items()}
-    return {"comparable": before["comparable"], "machine": before["machine"], "in_time": in_time}
 
 
 def _resumed_question(question: Question, before: Mapping[str, Any], env_steps: int | None, path: Path) -> Question:

@@ -19,10 +19,6 @@ class ClaimedRun:
     spec: RunSpec
     lease: Lease
 
-    @property
-    def name(self) -> str:
-        return self.spec.name
-
     def check(self) -> None:
         """Raise if another worker has the lease by now; a call is a sign of progress."""
         HEARTBEAT.tick()
@@ -77,5 +73,5 @@ class RunClaimer:
                 claimed.append(ClaimedRun(self.plan.spec(planned), lease))
                 most = min(most, limit)
         self.folder.store.refresh()
-        left = [run for run in claimed if run.name not in self.folder.store]
-        return [run for run in left if not self.folder.failures(run.name).is_final]
+        left = [run for run in claimed if run.spec.name not in self.folder.store]
+        return [run for run in left if not self.folder.failures(run.spec.name).is_final]

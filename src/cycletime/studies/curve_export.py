@@ -95,11 +95,8 @@ def _schema(plan: Plan) -> pa.Schema:
 def label_columns(labels: Sequence[Mapping[str, Any]]) -> dict[str, pa.DataType]:
     """Columns of the cells' labels, with hyper-parameters that the study varies; what is no number is text."""
     varied = dict.fromkeys(name for each in labels for name in each if name not in _LABEL_COLUMNS)
-    kinds = {name: _column_type([each[name] for each in labels if name in each]) for name in varied}
-    return {**_LABEL_COLUMNS, **kinds}
-
-
-def _column_type(values: Sequence[Any]) -> pa.DataType:
-    if all(type(value) is int for value in values):
-        return pa.int64()
-    return pa.float64() if all(type(value) in (int, float) for value in values) else pa.string()
+    kinds = dict(_LABEL_COLUMNS)
+    for name in varied:
+        types = {type(each[name]) for each in labels if name in each}
+        kinds[name] = pa.int64() if types == {int} else pa.float64() if types <= {int, float} else pa.string()
+    return kinds

@@ -10,7 +10,7 @@ import json
 import zipfile
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +33,6 @@ MOST_BYTES = 64 * 2**20
 KEEP_SCORES = SaveOptions(episodes=False, policies=False)
 
 
-@dataclass(frozen=True)
-class PackSummary:
-    runs: int
-    engines: tuple[str, ...]
-
-
 def pack_studies(
     studies: Sequence[StudySpec],
     file: Path,
@@ -46,8 +40,8 @@ def pack_studies(
     keeps: Sequence[SaveOptions] = (),
     in_folders: bool | None = None,
     packages: Path | None = None,
-) -> PackSummary:
-    """Write a pack; each study may have a folder of its name in OUT, and has where there are several.
+) -> Counter[str]:
+    """Write a pack, of several studies each with a folder of its name in OUT; how many runs each engine has.
 
     `packages` is a folder of modules and scripts that other libraries' trainers need there.
     """
@@ -74,8 +68,7 @@ def pack_studies(
     ]
     manifest = {"format": FORMAT, "studies": parts, "code": code_version()}
     write_whole(file, lambda unfinished: _write(unfinished, manifest, packages))
-    engines = sorted({name for plan in plans for name in plan.engines()})
-    return PackSummary(sum(len(plan.runs) for plan in plans), tuple(engines))
+    return sum((plan.engines() for plan in plans), Counter[str]())
 
 
 def _check_names(studies: Sequence[StudySpec]) -> None:

@@ -90,14 +90,16 @@ def _points(table: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, 
                 f"points is {quote(points)}: it must be a list of tables, such as [{{ discount = 0.99 }}, "
                 "{ discount = 0.9 }]."
             )
-    return {algorithm: tuple(map(_point, points)) for algorithm, points in by_algorithm.items()}
-
-
-def _point(point: Mapping[str, Any]) -> Point:
-    for name, value in point.items():
-        if isinstance(value, Mapping) or (isinstance(value, list) and name != "hidden"):
-            raise InputError(f"points has {name} = {quote(value)}: a point has one value for each name.")
-    return {name: typed_duration(value) if name == "dt" else _value(name, value) for name, value in point.items()}
+        for name, value in (item for point in points for item in point.items()):
+            if isinstance(value, Mapping) or (isinstance(value, list) and name != "hidden"):
+                raise InputError(f"points has {name} = {quote(value)}: a point has one value for each name.")
+    return {
+        algorithm: tuple(
+            {name: typed_duration(each) if name == "dt" else _value(name, each) for name, each in point.items()}
+            for point in points
+        )
+        for algorithm, points in by_algorithm.items()
+    }
 
 
 def _is_per_algorithm(key: str, table: object, algorithms: tuple[str, ...]) -> bool:

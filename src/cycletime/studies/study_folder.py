@@ -59,10 +59,6 @@ class RunFailures:
         return [data for line in lines if (data := _parse_failure(line)) is not None]
 
     @property
-    def exist(self) -> bool:
-        return self.file.exists()
-
-    @property
     def last(self) -> Mapping[str, Any]:
         return next(reversed(self.read()), {})
 

@@ -173,18 +173,20 @@ def train_claimed(
     folder: StudyFolder, claimed: Sequence[ClaimedRun], events: EventWriter, stop: Callable[[], bool]
 ) -> None:
     for run in claimed:
-        events.write(Event(run.name))
-    jobs = [TrainingJob(folder.run_folder(run.spec), [_EventObserver(run.name, events)], run.check) for run in claimed]
+        events.write(Event(run.spec.name))
+    jobs = [
+        TrainingJob(folder.run_folder(run.spec), [_EventObserver(run.spec.name, events)], run.check) for run in claimed
+    ]
     lacking: MachineError | None = None
     for run, ended in zip(claimed, train_batch(jobs, StudyResultSink(folder), stop=stop), strict=True):
         if ended == "stopped":
-            events.write(Event(run.name, outcome="stopped"))
+            events.write(Event(run.spec.name, outcome="stopped"))
         elif isinstance(ended, MachineError):
             lacking = ended
         elif isinstance(ended, Exception) and not run.lease.is_lost():  # else it is another's by now
             with suppress(RunError):  # a full disk takes no note either
-                folder.failures(run.name).add(ended)
-            events.write(Event(run.name, outcome="failed", error=error_sentence(ended)))
+                folder.failures(run.spec.name).add(ended)
+            events.write(Event(run.spec.name, outcome="failed", error=error_sentence(ended)))
     if lacking:
         raise lacking
 

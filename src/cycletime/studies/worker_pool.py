@@ -105,10 +105,6 @@ class WorkerState:
                 self.begun[event.name] = event.env_steps
         return {}
 
-    def heartbeat(self, touched_s: float) -> None:
-        if touched_s != self.touched_s:
-            self.touched_s, self.silent_s = touched_s, 0.0
-
 
 @dataclass
 class WorkerPool:
@@ -187,8 +183,8 @@ class WorkerPool:
         if now >= self.heartbeats_due_s:
             self.heartbeats_due_s = now + HEARTBEAT_CHECK_S
             for name, touched_s in last_heartbeats(self.folder.leases).items():
-                if name in self.workers:
-                    self.workers[name].heartbeat(touched_s)
+                if name in self.workers and touched_s != self.workers[name].touched_s:
+                    self.workers[name].touched_s, self.workers[name].silent_s = touched_s, 0.0
         for name, worker in self.workers.items():
             worker.silent_s += passed_s
             if not worker.died and worker.silent_s > self._silence_limit_s(worker):

@@ -368,15 +368,6 @@ def retime(
     return Retime(env, env_dt, physics_dt)
 
 
-def own_time_step(env_id: str | EnvSpec, **make_kwargs: Any) -> TimeStep:  # noqa: ANN401
-    """The physics step and the frame skip that an environment has on its own."""
-    env = _make_plain(env_id, make_kwargs)
-    try:
-        return _clock_of(env_id).read(env.unwrapped)
-    finally:
-        env.close()
-
-
 def _clock_of(env_id: str | EnvSpec) -> Clock:
     return find_retiming(_name(env_id)).clock
 

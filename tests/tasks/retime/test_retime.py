@@ -15,8 +15,9 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
 
 from cycletime import Duration, InputError
-from cycletime.tasks.retime import BUILT_IN, own_time_step, retime
+from cycletime.tasks.retime import BUILT_IN, retime
 from docs.retime_tables import own_time_limit
+from tests.tasks.retime.own import own_time_step
 
 OWN = {  # physics step, frame skip and episode, from Gymnasium's documentation
     "Ant-v5": ("10ms", 5, "50s"),

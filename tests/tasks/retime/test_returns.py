@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 
 from cycletime.tasks.cycle_time import CycleTime
-from cycletime.tasks.retime import BUILT_IN, own_time_step, retime
+from cycletime.tasks.retime import BUILT_IN, retime
+from tests.tasks.retime.own import own_time_step
 
 MUJOCO_IDS = sorted(set(BUILT_IN) - {"Pendulum-v1"})
 HELD = {"reward_forward", "reward_ctrl", "reward_quadctrl", "reward_survive"}  # equal up to rounding
