@@ -80,10 +80,10 @@ def test_runs_are_held_until_the_turn_is_over_and_by_one_worker_each(make: MakeT
 
 def test_workers_spread_over_programs(make: MakeTaking, stack: ExitStack) -> None:
     takings = [make(str(number), seeds=3) for number in range(3)]
-    taken = [each.claim(stack)[0].name for each in takings]
+    taken = [each.claim(stack)[0].spec.name for each in takings]
     assert len({program_of(takings[0], name) for name in taken}) == 3
     late = make("late", seeds=3)
-    assert late.claim(stack)[0].name not in taken
+    assert late.claim(stack)[0].spec.name not in taken
 
 
 def test_of_programs_that_nobody_works_on_the_one_with_most_left_comes_first(
@@ -191,4 +191,4 @@ def test_leases_of_a_study_with_more_patience_are_stale_later(
     leases._HEARTBEAT.end(run.lease)  # which would touch it now and then
     for age_s, is_held in ((stale_s - 30, True), (stale_s + 30, False)):
         make_old(run.lease.path, age_s)
-        assert (run.name in lease_holders(mine.folder.leases)) is is_held
+        assert (run.spec.name in lease_holders(mine.folder.leases)) is is_held
