@@ -88,11 +88,10 @@ def _write(file: Path, manifest: dict[str, Any], packages: Path | None) -> None:
         for path in sorted(package.rglob("*")):
             if path.suffix in _SUFFIXES:
                 _add(pack, str(path.relative_to(package.parent)), path.read_bytes())
-        for folder in [] if packages is None else [packages]:
-            for path in sorted(
-                each for each in folder.rglob("*") if each.is_file() and "__pycache__" not in each.parts
-            ):
-                _add(pack, f"{pack_main.PACKAGES}/{path.relative_to(folder).as_posix()}", path.read_bytes())
+        if packages is not None:
+            for path in sorted(packages.rglob("*")):
+                if path.is_file() and "__pycache__" not in path.parts:
+                    _add(pack, f"{pack_main.PACKAGES}/{path.relative_to(packages).as_posix()}", path.read_bytes())
     if file.stat().st_size > MOST_BYTES:
         size, most = file.stat().st_size / 2**20, MOST_BYTES / 2**20
         raise InputError(f"The pack would have {size:,.1f} MiB: it may have {most:g} at most, so leave packages out.")
