@@ -200,7 +200,7 @@ def test_fresh_runs_that_went_astray_are_told(
     ("words", "says"),
     [
         ("--out out --workers 0", r"^workers is 0: it must be at least 1\.$"),
-        ("--out out --executor abacus", r"^'abacus' is not an executor: give local or slurm\.$"),
+        ("--out out --executor abacus", r"^'abacus' is not an executor: give local, ray or slurm\.$"),
         ("--out out --write no/tuned.toml", r"^--write is no/tuned\.toml: there is no folder no\.$"),
         ("--out out --write tuning.toml", r"^tuning\.toml exists already, and not from this tuning: give another"),
         ("--out out --write .", r"^\. exists already, and not from this tuning: give another name with --write\.$"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, arg, subcommand
 
-from cycletime.cli.options import NO_NAMES, Count, NameListOption, Text
+from cycletime.cli.options import NO_NAMES, Count, NameListOption, Rate, Text
 from cycletime.cli.report import ReportCommand
 from cycletime.errors import InputError, printable
 
@@ -24,9 +24,13 @@ class WorkerOptions:
     """The options of all."""
 
     executor: Annotated[str, arg(metavar="EXECUTOR")] = "local"
-    """Where workers run: local or slurm."""
+    """Where workers run: local, ray or slurm."""
     workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core, or for each GPU)")] = None
-    """Processes, or jobs at a time."""
+    """Processes, tasks or jobs at a time."""
+    address: Annotated[Text, arg(metavar="ADDRESS", help_behavior_hint="(default: a cluster on this machine)")] = None
+    """Ray's cluster: auto, HOST:PORT or ray://HOST:PORT."""
+    gpus: Annotated[Rate, arg(help_behavior_hint="(default: none, or 1 where the study is for GPUs)")] = None
+    """GPUs for each task on Ray; 0.25 lets four share one."""
     partition: Annotated[Text, arg(metavar="NAME", help_behavior_hint="(default: Slurm's)")] = None
     """Slurm's partition."""
     minutes: Annotated[Count, arg(help_behavior_hint="(default: the executor's)")] = None
@@ -41,9 +45,9 @@ class WorkerOptions:
     """Further options of sbatch, such as account=lab."""
 
     def executor_for(self, device: str) -> Executor:
-        from cycletime.studies.executors import SLURM_OPTIONS, make_executor
+        from cycletime.studies.executors import OPTIONS, make_executor
 
-        own = {name: getattr(self, name) for name in SLURM_OPTIONS}
+        own = {name: getattr(self, name) for names in OPTIONS.values() for name in names}
         return make_executor(self.executor, device, self.workers, **own)
 
 

@@ -152,7 +152,12 @@ def _end(process: subprocess.Popen[bytes]) -> str:
     return said.decode(errors="replace")
 
 
-SLURM_OPTIONS = ("partition", "minutes", "cpus", "memory_gb", "gres", "sbatch")
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "local": (),
+    "ray": ("address", "gpus"),
+    "slurm": ("partition", "minutes", "cpus", "memory_gb", "gres", "sbatch"),
+}
+"""By executor, its own options, as 'cycletime study run --help' describes them."""
 MOST_WORKERS = 10_000
 """Each is a process; a number beyond is a slip of the keyboard."""
 
@@ -165,17 +170,23 @@ def check_workers(workers: int | None) -> None:
 
 
 def make_executor(name: str, device: str = "cpu", workers: int | None = None, **options: Any) -> Executor:  # noqa: ANN401
-    """An executor, with options of Slurm's; None or empty stands for its defaults."""
-    if name not in ("local", "slurm"):
-        raise InputError(f"{name!r} is not an executor: give local or slurm.")
+    """An executor with options of its own; None or empty stands for its defaults."""
+    if name not in OPTIONS:
+        raise InputError(f"{name!r} is not an executor: give local, ray or slurm.")
     given = {each: value for each, value in options.items() if value not in (None, ())}
+    for other, names in OPTIONS.items():
+        for each in names:
+            if each in given and other != name:
+                raise InputError(f"{each} is {given[each]!r}: that is for the executor {other}, and this is {name}.")
     check_workers(workers)
     if name == "slurm":
         from cycletime.studies.slurm_executor import SlurmExecutor
 
         return SlurmExecutor(**given) if workers is None else SlurmExecutor(workers=workers, **given)
-    for option, value in given.items():
-        raise InputError(f"{option} is {value!r}: that is for the executor slurm, and this is local.")
+    if name == "ray":
+        from cycletime.studies.ray_executor import RayExecutor
+
+        return RayExecutor.connect(workers=workers, **{"gpus": 0.0 if device == "cpu" else 1.0, **given})
     if device == "cpu":
         return LocalExecutor() if workers is None else LocalExecutor(workers)
     gpu_names = visible_gpus()

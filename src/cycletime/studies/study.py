@@ -56,7 +56,7 @@ class Study(StudySpec):
         Args:
             out: The folder; the same call continues with it.
             workers: Processes, tasks or jobs at a time; by default one for each core or GPU.
-            executor: Who computes: local or slurm.
+            executor: Who computes: local, ray or slurm.
             progress: Whether to show progress, on standard error or in the notebook.
             stop: Asked about twice a second; when it returns True, workers save and exit.
         """

@@ -2,8 +2,8 @@
 
     python -m cycletime.studies.worker STUDY NAME WORKERS
 
-The study's folder is the queue, on this machine, on Slurm and on a machine with nothing but a GPU. A worker saves and
-exits when its input ends or it is asked to stop; one whose work hangs is ended by its `watchdog`.
+The study's folder is the queue, on this machine, on Ray, on Slurm and on a machine with nothing but a GPU. A worker
+saves and exits when its input ends or it is asked to stop; one whose work hangs is ended by its `watchdog`.
 """
 
 from __future__ import annotations

@@ -154,9 +154,9 @@ def test_a_run_that_fails_three_times_is_told_and_the_others_are_done(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["FILE", "--executor", "dask"], "'dask' is not an executor: give local or slurm."),
+        (["FILE", "--executor", "dask"], "'dask' is not an executor: give local, ray or slurm."),
         (["FILE", "--workers", "0"], "--workers is 0: it must be at least 1."),
-        (["FILE", "--gres", "gpu:1"], "--gres is 'gpu:1': that is for the executor slurm, and this is local."),
+        (["FILE", "--gpus", "0.5"], "--gpus is 0.5: that is for the executor ray, and this is local."),
         (["FILE", "--sbatch", "account=lab"], "--sbatch is ('account=lab',): that is for the executor slurm, and"),
         (["no.toml"], "There is no file no.toml."),
     ],

@@ -34,15 +34,16 @@ def test_each_gpu_has_one_process_unless_more_are_given(tmp_path: Path, monkeypa
 @pytest.mark.parametrize(
     ("name", "given", "sentence"),
     [
-        ("dask", {}, "'dask' is not an executor: give local or slurm."),
+        ("dask", {}, "'dask' is not an executor: give local, ray or slurm."),
         ("local", {"workers": 0}, "workers is 0: it must be at least 1."),
         ("slurm", {"workers": -1}, "workers is -1: it must be at least 1."),
         ("local", {"minutes": 5}, "minutes is 5: that is for the executor slurm, and this is local."),
-        (
-            "local",
-            {"sbatch": ("qos=low",)},
-            "sbatch is ('qos=low',): that is for the executor slurm, and this is local.",
-        ),
+        ("local", {"address": "auto"}, "address is 'auto': that is for the executor ray, and this is local."),
+        ("slurm", {"gpus": 0.5}, "gpus is 0.5: that is for the executor ray, and this is slurm."),
+        ("ray", {"partition": "long"}, "partition is 'long': that is for the executor slurm, and this is ray."),
+        ("ray", {"sbatch": ("qos=low",)}, "sbatch is ('qos=low',): that is for the executor slurm, and this is ray."),
+        ("ray", {"gpus": -1.0}, "gpus is -1.0: it must be at least 0."),
+        ("ray", {"gpus": float("nan")}, "gpus is nan: it must be at least 0."),
         ("slurm", {"sbatch": ("qos",)}, "sbatch is 'qos': give it as NAME=VALUE, such as account=lab."),
     ],
 )
@@ -55,6 +56,7 @@ def test_what_is_wrong_is_said_in_a_sentence(name: str, given: dict[str, Any], s
 @pytest.mark.parametrize(
     ("name", "package", "sentence"),
     [
+        ("ray", "ray", "Ray is not installed: pip install 'cycletime[ray]'."),
         ("slurm", "submitit", "submitit is not installed: pip install 'cycletime[slurm]'."),
     ],
 )

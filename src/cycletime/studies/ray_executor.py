@@ -1,0 +1,135 @@
+"""Ray: tasks on a cluster, or on one that is started on this machine for the time being."""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from cycletime.errors import InputError, MachineError
+from cycletime.processes import owning_children
+from cycletime.studies.events import events_file
+from cycletime.studies.worker import work, worker_environment
+from cycletime.training.machine import cores
+
+CONNECT_TIMEOUT_S = 10.0
+GPU_MEMORY_FRACTION = 0.9
+"""Share of a task's part of a GPU that JAX allocates."""
+
+
+@dataclass(frozen=True)
+class RayExecutor:
+    """Tasks on the Ray cluster that this process is connected to."""
+
+    workers: int
+    gpus: float = 0.0
+    """GPUs for each of them; 0.25 lets four share one."""
+    tasks: dict[Any, str] = field(default_factory=dict)
+    """By Ray's reference, the workers that have not ended."""
+
+    @classmethod
+    def connect(cls, address: str | None = None, *, workers: int | None = None, gpus: float = 0.0) -> RayExecutor:
+        """Connect to a cluster ('auto', HOST:PORT or ray://HOST:PORT), or start one that ends with this process.
+
+        By default as many tasks at a time as the cluster has room for, with so many GPUs for each.
+        """
+        if not gpus >= 0:
+            raise InputError(f"gpus is {gpus}: it must be at least 0.")
+        try:
+            import ray
+        except ImportError:
+            raise InputError("Ray is not installed: pip install 'cycletime[ray]'.") from None
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
+        if address is None:
+            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+            ray.init(address="local", num_cpus=workers or cores(), include_dashboard=False, **quiet)
+        else:
+            try:
+                _check_reachable(address)
+                ray.init(address=address, **quiet)
+            except (OSError, ValueError, RuntimeError) as error:
+                raise InputError(
+                    f"There is no Ray cluster at {address!r} ({str(error).strip().splitlines()[0].rstrip('.')}): give "
+                    "auto, HOST:PORT or ray://HOST:PORT, or leave out the address to start one here."
+                ) from error
+        there = ray.cluster_resources()
+        room = int(there.get("CPU", 0))
+        if gpus:
+            room = min(room, math.floor(there.get("GPU", 0) / gpus))
+        if room < 1:
+            raise InputError(f"The Ray cluster has {_format_resources(there)}: a task needs a CPU and {gpus:g} GPUs.")
+        return cls(min(workers or room, room), gpus)
+
+    def find_workers(self, study: Path) -> Iterable[str]:
+        return ()
+
+    def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
+        import ray
+
+        variables = worker_environment(device)
+        if 0 < self.gpus < 1:
+            variables["XLA_PYTHON_CLIENT_MEM_FRACTION"] = f"{GPU_MEMORY_FRACTION * self.gpus:.3f}"
+        task = ray.remote(_work).options(
+            num_cpus=1, num_gpus=self.gpus, max_retries=0, runtime_env={"env_vars": variables}
+        )
+        names = [f"{command}-{uuid4().hex[:8]}" for _ in range(count)]
+        for name in names:
+            self.tasks[task.remote(str(study.resolve()), name, self.workers)] = name
+        return names
+
+    def poll(self, wait_s: float) -> Mapping[str, str]:
+        import ray
+
+        ready, _ = ray.wait(list(self.tasks), num_returns=1, timeout=wait_s)
+        reasons = {}
+        for reference in ready:
+            name = self.tasks.pop(reference)
+            reasons[name] = ""
+            try:
+                ray.get(reference)
+            except ray.exceptions.TaskCancelledError:
+                pass
+            except ray.exceptions.RayError as error:
+                cause = getattr(error, "cause", None) or error
+                if isinstance(cause, MachineError):
+                    raise MachineError(str(cause)) from error
+                lines = str(cause).strip().splitlines() or [""]
+                reasons[name] = f"{type(cause).__name__}: {lines[0].rstrip('.')}"
+        return reasons
+
+    def stop(self, study: Path) -> None:
+        """Cancel tasks that wait for their turn; those that train see the stop file."""
+        import ray
+
+        for reference, name in self.tasks.items():
+            if not events_file(study / "workers", name).exists():
+                ray.cancel(reference)
+
+    def kill(self, name: str) -> None:
+        import ray
+
+        ray.cancel(next(reference for reference, each in self.tasks.items() if each == name), force=True)
+
+    def close(self, wait_s: float) -> None:
+        """Workers that were asked to stop go by themselves."""
+
+
+def _work(study: str, name: str, workers: int) -> None:
+    with owning_children():
+        work(study, name, workers)
+
+
+def _check_reachable(address: str) -> None:
+    """Fail within seconds where nobody listens; Ray itself tries for ten minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT_S).close()
+
+
+def _format_resources(resources: dict[str, float]) -> str:
+    return f"{resources.get('CPU', 0):g} CPUs and {resources.get('GPU', 0):g} GPUs"
