@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, TypeAlias
 
@@ -19,7 +19,7 @@ from cycletime.errors import InputError
 if TYPE_CHECKING:
     from cycletime.experiments.investigation import Experiment, Investigation, Size
     from cycletime.experiments.outcome import Results
-    from cycletime.experiments.running import ExperimentRow, Workspace
+    from cycletime.experiments.running import Workspace
     from cycletime.studies.study_folder import RunState
 
 InvestigationName: TypeAlias = Annotated[Positional[Literal["paper", "horizons"]], arg(metavar="INVESTIGATION")]
@@ -33,7 +33,7 @@ class Investigated:
     """paper: the paper's experiments. horizons: the search for a rule that keeps horizons in seconds, and its trial."""
 
     @property
-    def declared(self) -> Investigation[Any]:
+    def declared(self) -> Investigation:
         from cycletime.experiments.investigation import load_investigation
 
         return load_investigation(self.investigation)
@@ -61,6 +61,12 @@ class ResultsOptions(Investigated):
     def read(self) -> Results:
         found: Results = self.declared.read(self.results_folder)
         return found
+
+    def print_json(self, name: str) -> None:
+        make = self.declared.as_json.get(name)
+        if make is None:
+            raise InputError(f"{self.declared.title} has no {name} in JSON: leave out --json.")
+        print(json.dumps(make(self.read()), indent=2, allow_nan=False))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +117,7 @@ class ExperimentSelection(SizeOptions, ResultsOptions):
         return Workspace(
             investigation=self.declared,
             out=self.out or Path(self.investigation),
-            results=None if self.investigation == "paper" else self.results_folder,
+            results=self.results_folder if self.declared.follows_results else None,
             size=self.size,
             device=device,
             engine=self.engine,
@@ -135,18 +141,19 @@ class ListExperiments(ResultsOptions, SizeOptions):
         data = Results({}) if folder is None else declared.read(folder)
         found = [experiment_row(experiment, workspace, data) for experiment in declared.experiments.values()]
         if self.json:
-            print(json.dumps([{**asdict(row), "simulated_h": round(row.simulated_h, 3)} for row in found], indent=2))
+            print(json.dumps(found, indent=2))
         else:
             _print_list(found, self.investigation)
         return 0
 
 
-def _print_list(found: list[ExperimentRow], investigation: str) -> None:
-    rows = [(row.name, f"{row.runs:,}", f"{row.simulated_h:,.0f}", row.results) for row in found]
-    in_all = ("all", f"{sum(row.runs for row in found):,}", f"{sum(row.simulated_h for row in found):,.0f}", "")
+def _print_list(found: list[dict[str, Any]], investigation: str) -> None:
+    in_all = {key: sum(row[key] for row in found) for key in ("runs", "simulated_h")}
+    every = [*found, {"name": "all", **in_all, "results": ""}]
+    rows = [(row["name"], f"{row['runs']:,}", f"{row['simulated_h']:,.0f}", row["results"]) for row in every]
     head = ("experiment", "runs", "simulated hours", "results")
-    print("\n".join(format_columns([head, *rows, in_all], right=(1, 2))), end="\n\n")
-    if any("simulated robot" in row.where for row in found):
+    print("\n".join(format_columns([head, *rows], right=(1, 2))), end="\n\n")
+    if any("simulated robot" in row["where"] for row in found):
         print("Those with '-robot' in their names are on a simulated robot.")
     print(f"'cycletime experiment run {investigation} NAME' runs an experiment.")
 
@@ -241,12 +248,12 @@ class CollectResults(Investigated):
         from cycletime.experiments.results import collect_results
 
         results = self.results or self.out / "results"
-        collected = collect_results(self.declared, self.out, results)
-        for path in collected.kept:
+        kept, unfinished = collect_results(self.declared, self.out, results)
+        for path in kept:
             print(f"{path}, {path.stat().st_size / 1024:,.0f} KiB")
-        for name, (done, of) in collected.unfinished.items():
+        for name, (done, of) in unfinished.items():
             print(f"{name} is not finished and was left out: {done:,} of {of:,} runs are done")
-        if collected.kept:
+        if kept:
             print(f"To see what they say: cycletime experiment report {self.investigation} --results {results}")
         return 0
 
@@ -263,17 +270,13 @@ class PrintVerdicts(ResultsOptions):
     def run(self) -> int:
         from cycletime.experiments.outcome import NotRunError
 
-        declared = self.declared
         if self.json:
-            if declared.verdicts_as_json is None:
-                raise InputError(f"{declared.title} has no verdicts in JSON: leave out --json.")
-            print(json.dumps(declared.verdicts_as_json(self.read()), indent=2, allow_nan=False))
+            self.print_json("verdicts")
             return 0
-        data = self.read()
-        texts = []
-        for name in self.chosen("verdict", self.names, declared.verdicts):
+        data, verdicts, texts = self.read(), self.declared.verdicts, []
+        for name in self.chosen("verdict", self.names, verdicts):
             try:
-                texts.append(declared.verdicts[name](data))
+                texts.append(verdicts[name](data))
             except NotRunError as error:
                 if self.names:
                     raise
@@ -292,14 +295,12 @@ class PrintTable(ResultsOptions):
     """Print JSON; of the paper's tables."""
 
     def run(self) -> int:
-        declared = self.declared
-        name = declared.known("table", self.name, declared.tables)
-        if not self.json:
-            print(declared.tables[name](self.read()).rstrip())
-            return 0
-        if name not in declared.tables_as_json:
-            raise InputError(f"{declared.title} has no tables in JSON: leave out --json.")
-        print(json.dumps(declared.tables_as_json[name](self.read()), indent=2, allow_nan=False))
+        tables = self.declared.tables
+        name = self.declared.known("table", self.name, tables)
+        if self.json:
+            self.print_json(name)
+        else:
+            print(tables[name](self.read()).rstrip())
         return 0
 
 
@@ -317,12 +318,12 @@ class DrawFigures(ResultsOptions):
 
     def run(self) -> int:
         """Draw them; status 1 if one that was asked for has no results."""
-        declared, data, out = self.declared, self.read(), self.out or Path(f"{self.investigation}-figures")
-        stems = dict.fromkeys(path.stem for path in declared.save_figures(data, out, self.names))
+        declared, out = self.declared, self.out or Path(f"{self.investigation}-figures")
+        wanted, data = self.chosen("figure", self.names, declared.figures), self.read()
+        stems = dict.fromkeys(path.stem for path in declared.save_figures(data, out, wanted))
         count = "1 figure" if len(stems) == 1 else f"{len(stems)} figures"
         print(f"{count} in {out}" + (f": {', '.join(stems)}" if stems else ""))
-        lacking = declared.missing_figures(data)
-        missing = {name: needs for name, needs in lacking.items() if name in (self.names or (name,))}
+        missing = {name: needs for name, needs in declared.missing_figures(data).items() if name in wanted}
         for name, needs in missing.items():
             print(f"{name}: not run ({needs})")
         return 1 if self.names and missing else 0

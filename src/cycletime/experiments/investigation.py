@@ -6,16 +6,15 @@ serve every one of them; what one does not have is empty.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from cycletime.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
-    from cycletime.experiments.outcome import Outcome, Results
     from cycletime.studies.spec import StudySpec
     from cycletime.studies.study_folder import StudyFolder
     from cycletime.training.run_recorder import SaveOptions
@@ -26,7 +25,6 @@ INVESTIGATIONS: Mapping[str, str] = {
 }
 FRESH_SEED = 1000
 """The first seed of runs that repeat a winner: those that it won with have smaller ones."""
-R = TypeVar("R", bound="Results")
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class Size:
         from cycletime.agents.checks import check_counts
 
         if not 0 < self.scale <= 1:
-            raise InputError(f"scale is {self.scale}: it must be above 0 and at most 1, which is the paper's.")
+            raise InputError(f"scale is {self.scale}: it must be above 0 and at most 1, which is all of it.")
         check_counts(self, *(name for name in ("seeds", "fresh_seeds") if getattr(self, name) is not None))
         if self.seeds is not None and self.seeds > FRESH_SEED:
             raise InputError(f"seeds is {self.seeds}: it must be at most {FRESH_SEED}, since winners' follow.")
@@ -80,49 +78,44 @@ class Size:
         return replace(study, env_steps=max(1, round(study.env_steps * self.scale)), seeds=seeds)
 
 
-class StudyInputs(Protocol):
-    """What studies of later stages follow from; `running.Workspace` has it."""
-
-    @property
-    def size(self) -> Size: ...
-
-    @property
-    def results(self) -> Path | None: ...
-
-    def outcome(self, name: str) -> Outcome: ...
-
-
 @dataclass(frozen=True, kw_only=True)
-class Investigation(Generic[R]):
-    """The declaration of an investigation; R is the type of its results."""
+class Investigation:
+    """The declaration of an investigation; its functions take what `read` gives."""
 
     name: str
     """Of its commands, and of its folder in results/."""
     title: str
     """What sentences call it: 'The paper'."""
-    about: str
     experiments: Mapping[str, Experiment] = field(default_factory=dict)
-    study: Callable[[str, StudyInputs], StudySpec]
-    needs: Callable[[str], tuple[str, ...]]
-    """The studies whose outcomes a study follows from."""
-    provenance: Callable[[StudySpec], Mapping[str, Any]]
-    """What is kept of a study beside its runs: at least its scale and the command that runs it again."""
+    study: Callable[[str, Any], StudySpec]
+    """A study in full size by its name; what it follows from is in the `Workspace`. Winners' studies are made of it."""
+    env_steps: Callable[[str], int]
+    """The environment steps of a study in full size."""
+    needs: Callable[[str], tuple[str, ...]] = lambda name: ()
+    """The studies whose outcomes a study follows from; winners' studies follow from their sweep."""
+    follows_results: bool = False
+    """Whether studies may follow from the results at hand, and not from runs beside them alone."""
+    provenance: Callable[[StudySpec], Mapping[str, Any]] = lambda study: {}
+    """What is kept of a study beside its runs, its scale and its command."""
     curve_bins: int | None = None
     """Of the curves that are kept; by default as many as there are."""
-    collect_more: Callable[[Mapping[str, StudyFolder], Path], list[Path]] | None = None
+    collect_more: Callable[[Mapping[str, StudyFolder], Path], list[Path]] = lambda folders, results: []
     """Keeps more of finished studies than their outcomes; the files."""
-    read: Callable[[Path], R]
-    verdicts: Mapping[str, Callable[[R], str]] = field(default_factory=dict)
+    read: Callable[[Path], Any]
+    """Results from a folder, as `outcome.Results`."""
+    verdicts: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
     """By claim or by what is judged, the verdict as text."""
-    verdicts_as_json: Callable[[R], list[dict[str, Any]]] | None = None
-    tables: Mapping[str, Callable[[R], str]] = field(default_factory=dict)
+    tables: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
     """By name, tables as text."""
-    tables_as_json: Mapping[str, Callable[[R], dict[str, Any]]] = field(default_factory=dict)
-    save_figures: Callable[[R, Path, Sequence[str]], list[Path]]
-    """Draws the figures that there are results for, or some; the files."""
-    missing_figures: Callable[[R], dict[str, str]]
-    """By name, the figures that cannot be drawn, and what they need."""
-    write_report: Callable[[R, Path], list[Path]]
+    as_json: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    """What there is for programs: by table, and of 'verdicts'."""
+    figures: Collection[str]
+    """The names of all figures."""
+    missing_figures: Callable[[Any], Mapping[str, str]]
+    """By figure that cannot be drawn, the studies that it lacks."""
+    save_figures: Callable[[Any, Path, Sequence[str]], list[Path]]
+    """Draws those of some figures that there are results for; the files."""
+    write_report: Callable[[Any, Path], list[Path]]
     """Writes all figures, tables and verdicts, or fills a page; the files."""
     report_path: Path
     """Where that is, unless another place is asked for."""
@@ -136,22 +129,35 @@ class Investigation(Generic[R]):
 
     def known(self, kind: str, name: str, names: Iterable[str]) -> str:
         """A name of an experiment, a figure or a table; refused if there is none such."""
-        return known_name(self.title, kind, name, names)
+        there = list(names)
+        if name not in there:
+            has = f"there are {', '.join(there)}" if there else "it has none"
+            raise InputError(f"{self.title} has no {kind} {name!r}: {has}{did_you_mean(name, there)}")
+        return name
+
+    def sweep_of(self, study: str) -> str | None:
+        """The study whose winners a study runs again; None of one that runs none."""
+        sweeps = (each.winners_of for each in self.experiments.values() if each.winners_of is not None)
+        return next((sweep for sweep in sweeps if winners_name(sweep) == study), None)
+
+    def origin(self, study: StudySpec) -> dict[str, Any]:
+        """What is kept of a study beside its runs: its scale, the command that runs it again, and `provenance`."""
+        from cycletime.training.engine import AUTO
+
+        experiment = next(each.name for each in self.experiments.values() if study.name in each.parts)
+        sweep, scale = self.sweep_of(study.name), study.env_steps / self.env_steps(study.name)
+        seeds = "--seeds" if sweep is None else "--fresh-seeds"
+        words = ["cycletime", "experiment", "run", self.name, experiment, seeds, str(len(study.seeds))]
+        words += [] if scale == 1 else ["--scale", f"{scale:g}"]
+        words += [] if study.device == "cpu" else ["--device", study.device]
+        words += [] if study.engine == AUTO else ["--engine", study.engine]
+        return {"scale": scale, "command": " ".join(words), **self.provenance(study)}
 
 
-def known_name(title: str, kind: str, name: str, names: Iterable[str]) -> str:
-    """A name, if it is among those that an investigation of this title has."""
-    there = list(names)
-    if name not in there:
-        has = f"there are {', '.join(there)}" if there else "it has none"
-        raise InputError(f"{title} has no {kind} {name!r}: {has}{did_you_mean(name, there)}")
-    return name
-
-
-def load_investigation(name: str) -> Investigation[Any]:
+def load_investigation(name: str) -> Investigation:
     """An investigation by name, with all that its declaration needs."""
     module, _, attribute = INVESTIGATIONS[name].partition(":")
-    found: Investigation[Any] = getattr(import_module(module), attribute)
+    found: Investigation = getattr(import_module(module), attribute)
     return found
 
 

@@ -28,7 +28,7 @@ from cycletime.training.sealed_json import error_reason, parse_json
 
 FORMAT = 1
 MAX_BYTES = 2**28
-"""What no study of the paper takes: a file that declares more is refused before it is unpacked."""
+"""What no study takes: a file that declares more is refused before it is unpacked."""
 NAN_CODE = -(2**30)
 """Stands for a return that is no number, where learning diverged."""
 CURVE_RESOLUTION = {
@@ -78,21 +78,19 @@ class OutcomeCell:
 
     @property
     def seed_finals(self) -> dict[int, float]:
-        return dict(zip(self.seeds, self.final.tolist(), strict=True))
+        """The mean return over the last tenth of learning."""
+        return self.seed_part(1 - FINAL_SHARE, 1.0)
 
     @property
     def final(self) -> NDArray[np.float64]:
-        """[runs] the mean return over the last tenth of learning."""
-        return self.part(1 - FINAL_SHARE, 1.0)
+        """[runs] the same as an array."""
+        return np.array(list(self.seed_finals.values()))
 
     def seed_part(self, begin: float, end: float) -> dict[int, float]:
-        return dict(zip(self.seeds, self.part(begin, end).tolist(), strict=True))
-
-    def part(self, begin: float, end: float) -> NDArray[np.float64]:
-        """[runs] the mean return over a part of learning, given as shares of it."""
+        """The mean return over a part of learning, given as shares of it."""
         bins = self.curves.shape[1]
-        means: NDArray[np.float64] = self.curves[:, round(begin * bins) : round(end * bins)].mean(axis=1)
-        return means
+        means = self.curves[:, round(begin * bins) : round(end * bins)].mean(axis=1)
+        return dict(zip(self.seeds, means.tolist(), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +121,10 @@ class Outcome:
         """The cells with some labels or values; a cycle time may be a text such as '4ms'."""
         wanted = {name: float(Duration(value)) if name == "dt" else value for name, value in labels.items()}  # type: ignore[arg-type]
         return [
-            cell for cell in self.cells if all(_label_or_value(cell, name) == value for name, value in wanted.items())
+            cell
+            for cell in self.cells
+            for known in [{**cell.values, **cell.labels}]
+            if all(known.get(name) == value for name, value in wanted.items())
         ]
 
     def cell(self, **labels: object) -> OutcomeCell:
@@ -173,11 +174,11 @@ class Outcome:
             about = {**header["about"], "command": _current_command(str(header["about"].get("command", "")))}
             found = cls(header["name"], int(header["env_steps"]), _read_cells(header["cells"], columns), about)
             if not 0 < found.scale <= 1:
-                raise ValueError(f"it has {found.scale} of the paper's environment steps")
+                raise ValueError(f"it has {found.scale} of all environment steps")
         except FileNotFoundError:
-            raise InputError(f"{path} is not there: 'cycletime experiment run paper' makes its runs.") from None
+            raise InputError(f"{path} is not there: 'cycletime experiment run' makes its runs.") from None
         except Exception as error:  # NumPy, zipfile and json have a dozen of them for what is damaged
-            raise InputError(f"{path} cannot be read as an outcome of the paper: {error_reason(error)}.") from error
+            raise InputError(f"{path} cannot be read as an outcome: {error_reason(error)}.") from error
         return found
 
 
@@ -185,10 +186,6 @@ def _current_command(command: str) -> str:
     """A command as it is spelled now: results of version 0.2 have 'cycletime paper run' or 'horizons pack'."""
     command = re.sub(r"^cycletime horizons pack (\S+) --algorithm sac\b", r"cycletime horizons pack sac-\1", command)
     return re.sub(r"^cycletime (paper|horizons) (run|pack)\b", r"cycletime experiment \2 \1", command)
-
-
-def _label_or_value(cell: OutcomeCell, name: str) -> object:
-    return cell.labels[name] if name in cell.labels else cell.values.get(name)
 
 
 def _read_array(file: BoundedNpz, name: str) -> NDArray[Any]:
@@ -256,7 +253,7 @@ def mean_score(cell: OutcomeCell) -> Estimate | None:
 
 
 class NotRunError(InputError):
-    """Missing results; the sentence says what makes them."""
+    """Missing results."""
 
     def __init__(self, *needed: str, remedy: str = "") -> None:
         super().__init__(remedy or f"{', '.join(needed)}: this has not been run.")
@@ -296,3 +293,7 @@ def read_outcomes(folder: Path) -> dict[str, Outcome]:
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder with results: 'cycletime experiment collect' makes one.")
     return {path.stem: Outcome.load(path) for path in sorted(folder.glob("*.npz"))}
+
+
+def read_results(folder: Path) -> Results:
+    return Results(read_outcomes(folder), folder=folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +26,6 @@ _MACHINE_KEYS = ("cycletime", "device", "processor", "jax", "NVRTC", "kernel")
 _REPOSITORY = "https://github.com/cycletime/cycletime"
 
 
-@dataclass(frozen=True)
-class Collected:
-    """The files that were kept, and the studies that are not finished."""
-
-    kept: tuple[Path, ...]
-    unfinished: Mapping[str, tuple[int, int]]
-    """By study that is not finished, the runs that are done and those that there are."""
-
-
 def find_results(name: str) -> Path | None:
     """The committed results of an investigation, in the checkout that the package or the current folder is in."""
     package, here = Path(cycletime.__file__).parent, Path.cwd()
@@ -54,13 +45,28 @@ def results_folder(name: str) -> Path:
     )
 
 
-def collect_results(investigation: Investigation[Any], out: Path, results: Path) -> Collected:
-    """Keep the outcomes of all finished studies in a folder, and what else the investigation keeps."""
-    folders = _studies_in(investigation, out)
+def collect_results(
+    investigation: Investigation, out: Path, results: Path
+) -> tuple[list[Path], dict[str, tuple[int, int]]]:
+    """Keep the outcomes of all finished studies in a folder, and what else the investigation keeps.
+
+    Returns the files that were kept; and by study that is not finished, the runs that are done and those that there
+    are.
+    """
+    folders = {
+        name: verified_folder(StudyFolder.open(out / name))
+        for name in investigation.study_names
+        if (out / name / "study.json").exists()
+    }
+    if not folders:
+        raise InputError(
+            f"{out} has no study of '{investigation.name}', such as {investigation.study_names[0]}: 'cycletime "
+            f"experiment run {investigation.name}' makes them."
+        )
     counts = {name: _run_counts(folder) for name, folder in folders.items()}
     done = {name: folder for name, folder in folders.items() if counts[name][0] == counts[name][1]}
     outcomes = {
-        results / f"{name}.npz": collect_study(folder, investigation.provenance(folder.study), investigation.curve_bins)
+        results / f"{name}.npz": collect_study(folder, investigation.origin(folder.study), investigation.curve_bins)
         for name, folder in done.items()
     }
     for path, outcome in outcomes.items():
@@ -68,20 +74,15 @@ def collect_results(investigation: Investigation[Any], out: Path, results: Path)
     make_folder(results)
     for path, outcome in outcomes.items():
         outcome.save(path)
-    kept = list(outcomes)
-    if investigation.collect_more is not None:
-        kept += investigation.collect_more(done, results)
-    return Collected(tuple(kept), {name: counts[name] for name in folders if name not in done})
+    kept = [*outcomes, *investigation.collect_more(done, results)]
+    return kept, {name: counts[name] for name in folders if name not in done}
 
 
 def collect_study(folder: StudyFolder, about: Mapping[str, Any], bins: int | None = None) -> Outcome:
-    """The outcome of a finished study; `about` has at least its scale and the command that runs it again."""
-    plan, folder = Plan.of(folder.study), verified_folder(folder)
-    missing = [planned.name for planned in plan.runs if planned.name not in folder.store]
-    if missing:
-        raise InputError(
-            f"{folder.path} has {len(missing):,} of {len(plan.runs):,} runs left to do: what ran the others goes on."
-        )
+    """The outcome of a finished study, of a `verified_folder`; `about` is the study's `origin`."""
+    plan, (done, runs) = Plan.of(folder.study), _run_counts(folder)
+    if done < runs:
+        raise InputError(f"{folder.path} has {runs - done:,} of {runs:,} runs left to do: what ran the others goes on.")
     cells = tuple(_outcome_cell(cell, runs, bins) for cell, runs in read_cells(folder))
     results = [folder.store.result(planned.name) for planned in plan.runs]
     machines = Counter(tuple((key, result["machine"].get(key)) for key in _MACHINE_KEYS) for result in results)
@@ -89,7 +90,7 @@ def collect_study(folder: StudyFolder, about: Mapping[str, Any], bins: int | Non
         **about,
         "where": sorted({str(result["where"]) for result in results}),
         "engines": dict(plan.engines()),
-        "runs": len(plan.runs),
+        "runs": runs,
         "simulated_hours": round(plan.simulated_h or 0.0, 2),
         "wall_s": recorded_wall_s(folder.path),
         "machines": [{"runs": count, **dict(machine)} for machine, count in machines.items()],
@@ -130,20 +131,6 @@ def _outcome_cell(cell: Cell, runs: Sequence[RunScore], bins: int | None) -> Out
     )
 
 
-def _studies_in(investigation: Investigation[Any], out: Path) -> dict[str, StudyFolder]:
-    found = {
-        name: verified_folder(StudyFolder.open(out / name))
-        for name in investigation.study_names
-        if (out / name / "study.json").exists()
-    }
-    if not found:
-        raise InputError(
-            f"{out} has no study of '{investigation.name}', such as {investigation.study_names[0]}: 'cycletime "
-            f"experiment run {investigation.name}' makes them."
-        )
-    return found
-
-
 def _run_counts(folder: StudyFolder) -> tuple[int, int]:
     names = [planned.name for planned in Plan.of(folder.study).runs]
     return sum(name in folder.store for name in names), len(names)
@@ -155,11 +142,8 @@ def _refuse_smaller_results(outcome: Outcome, path: Path) -> None:
         return
     before = Outcome.load(path)
     if before.scale > outcome.scale or before.n > outcome.n:
+        sizes = [f"{each.n[0]} seeds at {each.scale:.3g} of all environment steps" for each in (before, outcome)]
         raise InputError(
-            f"{path} has {_size_text(before)}, and what is to be kept now {_size_text(outcome)}: give "
-            "another --results, or remove that file."
+            f"{path} has {sizes[0]}, and what is to be kept now {sizes[1]}: give another --results, or remove that "
+            "file."
         )
-
-
-def _size_text(outcome: Outcome) -> str:
-    return f"{outcome.n[0]} seeds at {outcome.scale:.3g} of all environment steps"

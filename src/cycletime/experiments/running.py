@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from cycletime.errors import InputError
-from cycletime.experiments.investigation import Experiment, Investigation, Size
-from cycletime.experiments.outcome import Outcome, Results
-from cycletime.experiments.results import collect_study
+from cycletime.experiments.investigation import FRESH_SEED, Experiment, Investigation, Size, winners_name
+from cycletime.experiments.outcome import Outcome, Results, winners
+from cycletime.experiments.results import collect_study, verified_folder
 from cycletime.studies.events import StudyObserver, WallTimeRecorder
 from cycletime.studies.executors import Executor
 from cycletime.studies.plan import Plan
-from cycletime.studies.spec import StudySpec
+from cycletime.studies.spec import StudySpec, Tuned
 from cycletime.studies.study_folder import RunState, StudyFolder
 from cycletime.studies.worker_pool import run_study
 from cycletime.training.worlds import task_class
@@ -28,7 +28,7 @@ from cycletime.training.worlds import task_class
 class Workspace:
     """Where experiments of an investigation are kept, in which size, and what computes them."""
 
-    investigation: Investigation[Any]
+    investigation: Investigation
     out: Path
     results: Path | None = None
     """Results that are at hand, for studies that follow from earlier ones."""
@@ -40,14 +40,17 @@ class Workspace:
 
     def study(self, name: str) -> StudySpec:
         """A study in this size; one that follows from others needs these to be done."""
-        study = self.investigation.study(name, self)
+        sweep = self.investigation.sweep_of(name)
+        study = self.size.of(self.investigation.study(sweep or name, self))
+        if sweep is not None:
+            study = _winners_study(study, self.outcome(sweep), self.size.fresh_seeds or len(study.seeds))
         return replace(study, device=self.device or study.device, engine=self.engine or study.engine)
 
     def outcome(self, name: str) -> Outcome:
         """The outcome of an earlier study: from its folder, or else from the results at hand."""
         if (self.out / name / "study.json").exists() or self.results is None:
-            folder = StudyFolder.open(self.out / name)
-            return collect_study(folder, self.investigation.provenance(folder.study))
+            folder = verified_folder(StudyFolder.open(self.out / name))
+            return collect_study(folder, self.investigation.origin(folder.study))
         outcome: Outcome = self.investigation.read(self.results).outcome(name)
         return outcome
 
@@ -70,8 +73,32 @@ class Workspace:
         folder = StudyFolder.open(path)
         return all(planned.name in folder.store for planned in Plan.of(folder.study).runs)
 
-    def is_known(self, name: str) -> bool:
-        return self.is_done(name) or (self.results is not None and (self.results / f"{name}.npz").exists())
+    def lacking(self, name: str) -> str | None:
+        """A study that another follows from, and whose outcome is not known yet."""
+        sweep = self.investigation.sweep_of(name)
+        needed: tuple[str, ...] = self.investigation.needs(name) if sweep is None else (sweep,)
+        for each in needed:
+            if not self.is_done(each) and (self.results is None or not (self.results / f"{each}.npz").exists()):
+                return each
+        return None
+
+
+def _winners_study(study: StudySpec, sweep: Outcome, seeds: int) -> StudySpec:
+    """The values that won a sweep at each cycle time, with fresh seeds."""
+    (algorithm,) = study.algorithms
+    tuned = study.tuned[algorithm]
+    tried = [name for name, values in tuned.values.items() if len(values) > 1]
+    points = tuple(
+        {"dt": dt, **{name: winner.cell.labels[name] for name in tried}} for dt, winner in winners(sweep).items()
+    )
+    kept = {name: values for name, values in tuned.values.items() if name not in tried}
+    return replace(
+        study,
+        name=winners_name(study.name),
+        seeds=tuple(range(FRESH_SEED, FRESH_SEED + seeds)),
+        tuned={algorithm: Tuned(tuned.dt, kept)},
+        points={algorithm: points},
+    )
 
 
 def pending_studies(
@@ -82,9 +109,8 @@ def pending_studies(
     waiting: dict[str, str] = {}
     for experiment in experiments:
         for name in experiment.parts:
-            lacking = [each for each in workspace.investigation.needs(name) if not workspace.is_known(each)]
-            if lacking:
-                waiting[name] = lacking[0]
+            if (lacking := workspace.lacking(name)) is not None:
+                waiting[name] = lacking
             elif not workspace.is_done(name):
                 ready[name] = experiment
     return ready, waiting
@@ -110,53 +136,27 @@ def run_experiment(
     return True
 
 
-@dataclass(frozen=True)
-class ExperimentRow:
-    """An experiment, its size, and the results at hand."""
-
-    name: str
-    about: str
-    shown_in: str
-    where: tuple[str, ...]
-    """Where its results come from: closed form, or a simulated robot."""
-    studies: tuple[str, ...]
-    runs: int
-    simulated_h: float
-    results: str
-    """In words: so many seeds, scaled down or not; or 'none'."""
-    n: tuple[int, ...]
-    """The seeds of results at hand, each number once."""
-    scale: float | None
-    """The least share of the paper's environment steps among them."""
-
-
-def experiment_row(experiment: Experiment, workspace: Workspace, data: Results) -> ExperimentRow:
-    """An experiment in a workspace's size, with the winners' runs."""
+def experiment_row(experiment: Experiment, workspace: Workspace, data: Results) -> dict[str, Any]:
+    """An experiment in a workspace's size, with the winners' runs, and the results at hand."""
     plans: list[tuple[Plan, int]] = []
     for name in experiment.studies:
         study = workspace.study(name)
         fresh = len(study.dts) * (workspace.size.fresh_seeds or len(study.seeds))
         plans.append((Plan.of(study), fresh if name == experiment.winners_of else 0))
     there = [data.outcomes[name] for name in experiment.parts if name in data.outcomes]
-    return ExperimentRow(
-        name=experiment.name,
-        about=experiment.about,
-        shown_in=experiment.shown_in,
-        where=tuple(sorted({task_class(world.name).where for plan, _ in plans for world in plan.study.worlds})),
-        studies=experiment.parts,
-        runs=sum(len(plan.runs) + fresh for plan, fresh in plans),
-        simulated_h=sum((plan.simulated_h or 0.0) * (1 + fresh / len(plan.runs)) for plan, fresh in plans),
-        results=_results_text(experiment, there),
-        n=tuple(sorted({n for outcome in there for n in outcome.n})),
-        scale=min((outcome.scale for outcome in there), default=None),
-    )
-
-
-def _results_text(experiment: Experiment, there: list[Outcome]) -> str:
-    if not there:
-        return "none"
-    if len(there) < len(experiment.parts):
-        return f"{len(there)} of {len(experiment.parts)} studies"
-    n, scale = min(n for outcome in there for n in outcome.n), min(outcome.scale for outcome in there)
-    seeds = f"{n} seed{'' if n == 1 else 's'}"
-    return seeds if scale == 1 else f"{seeds}, {100 * scale:.3g} %"
+    n, scale = sorted({n for outcome in there for n in outcome.n}), min((each.scale for each in there), default=None)
+    results = f"{len(there)} of {len(experiment.parts)} studies" if there else "none"
+    if len(there) == len(experiment.parts):
+        results = f"{n[0]} seed{'' if n[0] == 1 else 's'}" + ("" if scale in (1, None) else f", {100 * scale:.3g} %")
+    return {
+        "name": experiment.name,
+        "about": experiment.about,
+        "shown_in": experiment.shown_in,
+        "where": sorted({task_class(world.name).where for plan, _ in plans for world in plan.study.worlds}),
+        "studies": experiment.parts,
+        "runs": sum(len(plan.runs) + fresh for plan, fresh in plans),
+        "simulated_h": round(sum((plan.simulated_h or 0.0) * (1 + fresh / len(plan.runs)) for plan, fresh in plans), 3),
+        "results": results,
+        "n": n,
+        "scale": scale,
+    }

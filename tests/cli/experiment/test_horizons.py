@@ -101,6 +101,16 @@ def test_the_trial_waits_for_the_list(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "candidates.toml is not there: the list that was frozen is in results/horizons." in capsys.readouterr().err
 
 
+def test_an_unknown_figure_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--results", str(tmp_path), "--out", str(tmp_path / "figures")]
+    assert main(["experiment", "figures", "horizons", "trail", *words]) == 2
+    assert capsys.readouterr().err == (
+        "cycletime: The search for horizons has no figure 'trail': there are tuned-horizons, search, trial, "
+        "sac-tuned-horizons, sac-search, sac-trial; did you mean trial?\n"
+    )
+    assert not (tmp_path / "figures").exists()
+
+
 def test_the_trial_is_packed_and_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = save_results(tmp_path / "results", noise=1.0)
     freeze(results, "ppo")

@@ -79,8 +79,9 @@ def test_without_any_results_all_is_not_run(
 ) -> None:
     empty = ("--results", str(tmp_path))
     assert said(capsys, "verdicts", *empty).count("not run") == len(CLAIMS)
-    assert "The table sac-tuned needs sac-gamma-sweep, which has not been run" in said(
-        capsys, "table", "sac-tuned", *empty, status=2
+    assert "sac-gamma-sweep: this has not been run." in said(capsys, "table", "sac-tuned", *empty, status=2)
+    assert "The paper has no table 'ppo': there are ppo-tuned, sac-tuned" in said(
+        capsys, "table", "ppo", *empty, status=2
     )
     monkeypatch.setattr(paper_results, "find_results", lambda name: None)
     assert "clone https://github.com/cycletime/cycletime and give its results/paper as" in said(

@@ -81,7 +81,7 @@ def test_a_failure_is_the_status_and_the_other_experiments_run(
             "Give either the names of experiments or --all: 'cycletime experiment list paper' has them.",
         ),
         (["ppo-baselin"], "The paper has no experiment 'ppo-baselin': there are ppo-baseline, ppo-grid, "),
-        (["ppo-grid", "--scale", "2"], "--scale is 2.0: it must be above 0 and at most 1, which is the paper's."),
+        (["ppo-grid", "--scale", "2"], "--scale is 2.0: it must be above 0 and at most 1, which is all of it."),
         (["ppo-grid", "--seeds", "0"], "--seeds is 0: it must be a whole number of at least 1."),
         (["ppo-grid", "--engine", "cudda"], "'cudda' is not an engine: give one of auto,"),
         (["ppo-grid", "--executor", "sun"], "'sun' is not an executor: give local, ray or slurm."),

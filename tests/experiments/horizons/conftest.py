@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from cycletime.experiments.horizons import ranking
-from cycletime.experiments.horizons.results import Evidence, read_horizons_results
+from cycletime.experiments.horizons.results import Evidence
+from cycletime.experiments.outcome import read_results
 from tests.experiments.horizons.freezing import freeze
 from tests.experiments.horizons.made import save_results, save_trial
 
@@ -19,4 +20,4 @@ def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     """Of a search and a trial that nobody ran."""
     folder: Path = save_results(tmp_path_factory.mktemp("results"), noise=1.0)
     freeze(folder, "ppo")
-    return Evidence(read_horizons_results(save_trial(folder, noise=1.0)))
+    return Evidence(read_results(save_trial(folder, noise=1.0)))

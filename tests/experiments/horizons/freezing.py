@@ -17,7 +17,8 @@ from cycletime.experiments.horizons.preregistration import (
     sign_of,
 )
 from cycletime.experiments.horizons.ranking import START_KINDS, Measure, RuleComparison
-from cycletime.experiments.horizons.results import Evidence, read_horizons_results
+from cycletime.experiments.horizons.results import Evidence
+from cycletime.experiments.outcome import read_results
 from cycletime.rules import Rule, laws
 from cycletime.rules.rule import own_rules_as_table
 from cycletime.training.toml_files import toml_text
@@ -30,7 +31,7 @@ _WITHOUT_NUMBER = (laws.KEPT, laws.COUNT, laws.POWER, laws.SMOOTHING, laws.PROPO
 
 def freeze(folder: Path, algorithm: str) -> Path:
     """Write the list of a search whose results are in a folder, beside them."""
-    return write_preregistration(Evidence(read_horizons_results(folder), algorithm).search, folder)  # type: ignore[arg-type]
+    return write_preregistration(Evidence(read_results(folder), algorithm).search, folder)  # type: ignore[arg-type]
 
 
 def count_parameters(rule: Rule) -> int:

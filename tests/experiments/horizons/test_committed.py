@@ -10,7 +10,8 @@ from cycletime.experiments.horizons import ranking
 from cycletime.experiments.horizons.candidates import ALGORITHM_SPECS, TASK_SETS
 from cycletime.experiments.horizons.page import fill_page
 from cycletime.experiments.horizons.preregistration import preregistered_rules, preregistration_file
-from cycletime.experiments.horizons.results import Evidence, read_horizons_results
+from cycletime.experiments.horizons.results import Evidence
+from cycletime.experiments.outcome import read_results
 from cycletime.rules import PPO, SAC
 from tests.experiments.horizons.freezing import chosen_candidates, predictions
 
@@ -53,9 +54,7 @@ OBJECTIONS = {
     ],
     "sac": [],
 }
-KEPT = {
-    algorithm: Evidence(read_horizons_results(RESULTS), spec.algorithm) for algorithm, spec in ALGORITHM_SPECS.items()
-}
+KEPT = {algorithm: Evidence(read_results(RESULTS), spec.algorithm) for algorithm, spec in ALGORITHM_SPECS.items()}
 FROZEN = [algorithm for algorithm, kept in KEPT.items() if (RESULTS / preregistration_file(kept.spec)).exists()]
 TRIED = [algorithm for algorithm in ALGORITHM_SPECS if _tried(algorithm)]
 

@@ -7,7 +7,8 @@ import pytest
 from cycletime.errors import InputError
 from cycletime.experiments.horizons import figures
 from cycletime.experiments.horizons.page import PARTS, fill_page, write_page
-from cycletime.experiments.horizons.results import Evidence, all_evidence, read_horizons_results
+from cycletime.experiments.horizons.results import Evidence, all_evidence
+from cycletime.experiments.outcome import read_results
 
 PAGE = "\n".join(["# Words", *(f"<!-- made: {name} -->\nbefore\n<!-- end -->\n" for name in PARTS), "More words"])
 
@@ -45,5 +46,5 @@ def test_figures_are_written_beside_the_page(
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"tuning-reacher\.npz is not there"):
-        fill_page(PAGE, all_evidence(read_horizons_results(tmp_path)))
+    with pytest.raises(InputError, match=r"^tuning-reacher: this has not been run\.$"):
+        fill_page(PAGE, all_evidence(read_results(tmp_path)))

@@ -9,7 +9,8 @@ from cycletime.agents import PPOAgent
 from cycletime.experiments.horizons.candidates import PPO_CANDIDATES, SEARCH
 from cycletime.experiments.horizons.preregistration import sign_of
 from cycletime.experiments.horizons.ranking import Interval, RuleComparison
-from cycletime.experiments.horizons.results import load_comparison, read_horizons_results
+from cycletime.experiments.horizons.results import load_comparison
+from cycletime.experiments.outcome import read_results
 from cycletime.rules.rule import parse_own_rules
 from cycletime.studies.spec import Cell
 from tests.experiments.horizons.freezing import (
@@ -33,7 +34,7 @@ def likes_six_steps_and_small_rates(cell: Cell) -> float:
 @pytest.fixture(scope="module")
 def comparison(tmp_path_factory: pytest.TempPathFactory) -> RuleComparison:
     folder = save_results(tmp_path_factory.mktemp("results"), likes_six_steps_and_small_rates, 1.0)
-    return load_comparison(SEARCH, read_horizons_results(folder))
+    return load_comparison(SEARCH, read_results(folder))
 
 
 def test_the_best_are_chosen_each_once_with_all_reasons(comparison: RuleComparison) -> None:

@@ -21,9 +21,9 @@ from cycletime.experiments.horizons.page import (
     write_page,
 )
 from cycletime.experiments.horizons.preregistration import preregistered_rules
-from cycletime.experiments.horizons.results import Evidence, read_horizons_results
+from cycletime.experiments.horizons.results import Evidence
 from cycletime.experiments.horizons.verdicts import verdicts_text
-from cycletime.experiments.outcome import NotRunError, Outcome
+from cycletime.experiments.outcome import NotRunError, Outcome, read_results
 from cycletime.studies.spec import Cell
 from tests.experiments.horizons.freezing import chosen_candidates, freeze
 from tests.experiments.horizons.made import BEST_S, NOTHING, by_horizons, save_results, save_trial
@@ -44,7 +44,7 @@ def likes_slow_targets(cell: Cell) -> float:
 def searched(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     """Of a search alone."""
     folder = save_results(tmp_path_factory.mktemp("searched"), likes_slow_targets, 1.0, SAC_SEARCH)
-    return Evidence(read_horizons_results(folder), "sac")
+    return Evidence(read_results(folder), "sac")
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     """Of a search, and of a trial of what was frozen."""
     folder = save_results(tmp_path_factory.mktemp("tried"), likes_slow_targets, 1.0, SAC_SEARCH)
     freeze(folder, "sac")
-    return Evidence(read_horizons_results(save_trial(folder, likes_slow_targets, 1.0, SAC_TRIAL)), "sac")
+    return Evidence(read_results(save_trial(folder, likes_slow_targets, 1.0, SAC_TRIAL)), "sac")
 
 
 def test_the_list_is_in_a_file_of_its_own(tried: Evidence) -> None:
@@ -147,5 +147,5 @@ def test_what_was_not_run_is_told_once_and_what_was_is_shown(searched: Evidence)
 
 
 def test_a_page_of_which_nothing_was_run_is_left_alone(tmp_path: Path) -> None:
-    with pytest.raises(NotRunError, match=r"sac-tuning-reacher\.npz is not there: .* pack horizons sac-tuning'"):
-        fill_page(PAGE, [Evidence(read_horizons_results(tmp_path), "sac")])
+    with pytest.raises(NotRunError, match=r"^sac-tuning-reacher: this has not been run\.$"):
+        fill_page(PAGE, [Evidence(read_results(tmp_path), "sac")])

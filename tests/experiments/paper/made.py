@@ -6,8 +6,7 @@ from pathlib import Path
 from cycletime.experiments.investigation import Size
 from cycletime.experiments.outcome import Outcome
 from cycletime.experiments.paper.declaration import PAPER
-from cycletime.experiments.paper.experiments import experiment_of, provenance
-from cycletime.experiments.results import collect_study
+from cycletime.experiments.results import collect_study, verified_folder
 from cycletime.experiments.running import Workspace
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.training.spec import RunSpec
@@ -24,8 +23,7 @@ def study_folder(
     missing: int = 0,
 ) -> StudyFolder:
     """The folder of a study, all of whose runs are done but for the last ones."""
-    experiment = experiment_of(part)
-    assert experiment is not None
+    experiment = next(each for each in PAPER.experiments.values() if part in each.parts)
     folder = Workspace(investigation=PAPER, out=out, size=size).folder(part, experiment)
     specs = specs_of(folder)
     folder.store.add([finished(spec, score(spec)) for spec in specs[: len(specs) - missing]])
@@ -34,4 +32,4 @@ def study_folder(
 
 def collect(folder: StudyFolder) -> Outcome:
     """The outcome of a study of the paper."""
-    return collect_study(folder, provenance(folder.study))
+    return collect_study(verified_folder(folder), PAPER.origin(folder.study))

@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.experiments.investigation import FRESH_SEED, Size, winners_name
+from cycletime.experiments.investigation import FRESH_SEED, winners_name
 from cycletime.experiments.outcome import Outcome, OutcomeCell, winners
 from cycletime.experiments.paper.data import TASK_SCALES, PaperResults
 from cycletime.experiments.paper.experiments import EXPERIMENTS, FIRST_SEEDS, PRESPECIFIED_SEEDS, load_study
@@ -76,7 +76,7 @@ def _about(scale: float) -> dict[str, Any]:
 @cache
 def _places(study: str) -> tuple[int, tuple[tuple[Labels, Labels], ...]]:
     """The environment steps of a study, and the labels and values of its cells."""
-    whole = load_study(study, Size())
+    whole = load_study(study)
     cells = [({**cell.labels, "dt": float(cell.dt)}, scalar_settings(cell.run(0).own_agent)) for cell in whole.cells()]
     return whole.env_steps, tuple(cells)
 

@@ -20,7 +20,7 @@ from cycletime.errors import InputError
 from cycletime.experiments.investigation import Size
 from cycletime.experiments.paper import behaviour
 from cycletime.experiments.paper.behaviour import measure_behaviour, policy_shares
-from cycletime.experiments.paper.data import Behaviour, read_behaviours, save_behaviours
+from cycletime.experiments.paper.data import read_behaviours, save_behaviours
 from cycletime.experiments.paper.experiments import load_study
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.training.policy_file import SavedPolicy
@@ -161,35 +161,45 @@ def test_the_policies_of_studies_are_measured_cell_by_cell(tmp_path: Path, monke
 
     monkeypatch.setattr(behaviour, "policy_shares", shares)
     folders = {
-        name: with_policies(StudyFolder.create(tmp_path / name, load_study(name, Size(0.001, 3))), policy_of)
+        name: with_policies(StudyFolder.create(tmp_path / name, Size(0.001, 3).of(load_study(name))), policy_of)
         for name in ("ppo-baseline", "ppo-dt-aware", "ppo-scaled")
     }
     found = measure_behaviour(folders, episodes=7)
     assert list(found) == ["ppo-baseline", "ppo-dt-aware"]  # nobody asks what the others do
     assert len(asked) == 5 + 5  # of dt-aware's batch times, that of the baseline alone
     assert set(asked) == {("reacher", dt, 7) for dt in ("4ms", "8ms", "16ms", "32ms", "64ms")}
-    assert found["ppo-baseline"].shares["baseline", 0.008] == pytest.approx({0: 0.8, 1: 1.8}, abs=1e-6)
-    assert list(found["ppo-dt-aware"].shares["dt-aware", 0.004]) == [0, 1]
+    assert _shares(found["ppo-baseline"], "baseline", "8ms") == pytest.approx({"0": 0.8, "1": 1.8}, abs=1e-6)
+    assert list(_shares(found["ppo-dt-aware"], "dt-aware", "4ms")) == ["0", "1"]
+
+
+def _shares(behaviour: dict[str, Any], rule: str, dt: str) -> dict[str, float]:
+    (found,) = (cell["shares"] for cell in behaviour["cells"] if (cell["rule"], cell["dt"]) == (rule, dt))
+    return dict(found)
 
 
 def test_a_study_without_policies_has_no_behaviour(tmp_path: Path) -> None:
-    folder = StudyFolder.create(tmp_path, load_study("ppo-baseline", Size(0.001, 1)))
+    folder = StudyFolder.create(tmp_path, Size(0.001, 1).of(load_study("ppo-baseline")))
     assert measure_behaviour({"ppo-baseline": with_policies(folder, lambda spec: None)}) == {}
 
 
 def test_a_file_keeps_all_of_it(tmp_path: Path) -> None:
-    before = Behaviour({("baseline", 0.004): {0: 0.25, 7: float("nan")}, ("dt-aware", 0.064): {1: 1.0}}, 9, "1.2.3")
-    save_behaviours({"ppo-pendulum": before}, tmp_path / "behaviour.json")
-    (name, after), *_ = read_behaviours(tmp_path / "behaviour.json").items()
-    assert (name, after.episodes, after.code) == ("ppo-pendulum", 9, "1.2.3")
-    assert str(after.shares) == str(before.shares)
-    assert after.shares["baseline", 0.004] == pytest.approx({0: 0.25, 7: float("nan")}, nan_ok=True)
+    cells = [
+        {"rule": "baseline", "dt": "4ms", "shares": {"0": 0.25, "7": None}},
+        {"rule": "dt-aware", "dt": "64ms", "shares": {"1": 1.0}},
+    ]
+    before = {"ppo-pendulum": {"episodes": 9, "code": "1.2.3", "cells": cells}}
+    file = tmp_path / "behaviour.json"
+    save_behaviours(before, file)
+    assert json.loads(file.read_text())["behaviours"] == before
+    after = read_behaviours(file)["ppo-pendulum"]
+    assert after["baseline", Duration("4ms")] == pytest.approx({0: 0.25, 7: float("nan")}, nan_ok=True)
+    assert after["dt-aware", Duration("64ms")] == {1: 1.0}
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (None, "is not there: 'cycletime experiment collect paper'"),
+        (None, "cannot be read as behaviour"),
         ("{", "cannot be read as behaviour"),
         (json.dumps({"format": 9}), "has the format 9, and this version of cycletime reads 1"),
         (json.dumps({"format": 1, "behaviours": {"x": {"cells": [{}]}}}), "cannot be read as behaviour"),

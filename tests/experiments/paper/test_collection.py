@@ -9,7 +9,6 @@ import pytest
 from cycletime.agents import PPOAgent
 from cycletime.errors import InputError
 from cycletime.experiments.investigation import Size
-from cycletime.experiments.paper.behaviour import measure_behaviour
 from cycletime.experiments.paper.declaration import PAPER
 from cycletime.experiments.results import collect_results
 from cycletime.studies.study_folder import StudyFolder
@@ -67,7 +66,7 @@ def in_all(folders: Mapping[str, StudyFolder]) -> object:
     return collect_results(PAPER, out, out / "results")
 
 
-@pytest.mark.parametrize("read", [lambda folders: collect(folders["ppo-baseline"]), measure_behaviour, in_all])
+@pytest.mark.parametrize("read", [lambda folders: collect(folders["ppo-baseline"]), in_all])
 def test_a_damaged_file_is_one_sentence_and_nothing_is_read_of_it(
     tmp_path: Path, read: Callable[[Mapping[str, StudyFolder]], object]
 ) -> None:

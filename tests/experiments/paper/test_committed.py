@@ -385,11 +385,10 @@ def _from_seed(data: PaperResults, study: str, first: int) -> PaperResults:
     )
     behaviours = dict(data.behaviours)
     if study in behaviours:
-        shares = {
+        behaviours[study] = {
             cell: {seed: share for seed, share in told.items() if seed >= first}
-            for cell, told in behaviours[study].shares.items()
+            for cell, told in behaviours[study].items()
         }
-        behaviours[study] = replace(behaviours[study], shares=shares)
     return PaperResults({**data.outcomes, study: replace(outcome, cells=cells)}, behaviours)
 
 

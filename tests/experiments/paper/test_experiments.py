@@ -12,7 +12,7 @@ from cycletime.errors import InputError
 from cycletime.experiments.investigation import Size
 from cycletime.experiments.paper.behaviour import MEASURED_STUDIES
 from cycletime.experiments.paper.declaration import PAPER
-from cycletime.experiments.paper.experiments import EXPERIMENTS, experiment_of, load_study, sweep_of
+from cycletime.experiments.paper.experiments import EXPERIMENTS, load_study
 from cycletime.experiments.results import scalar_settings
 from cycletime.studies.plan import Plan
 
@@ -106,10 +106,11 @@ def test_the_robot_s_sac_begins_with_50_random_episodes(part: str) -> None:
 
 
 def test_a_size_changes_budget_and_seeds_and_nothing_else() -> None:
-    full, small = load_study("ppo-baseline"), load_study("ppo-baseline", Size(0.001, 2))
+    full = load_study("ppo-baseline")
+    small = Size(0.001, 2).of(full)
     assert (small.env_steps, small.seeds) == (10_000, (0, 1))
     assert [cell.agent for cell in small.cells()] == [cell.agent for cell in full.cells()]
-    assert len(Plan.of(load_study("pendulum-grid", Size(seeds=3))).runs) == 125 * 3
+    assert len(Plan.of(Size(seeds=3).of(load_study("pendulum-grid"))).runs) == 125 * 3
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, 1.1, float("nan")])
@@ -132,13 +133,10 @@ def test_a_slip_in_a_name_is_guessed_and_nonsense_has_the_list() -> None:
         PAPER.find_experiments(["dqn"])
 
 
-def test_a_study_knows_its_experiment_and_the_winners_their_sweep() -> None:
-    told = experiment_of("sac-gamma-sweep-winners")
-    assert told is EXPERIMENTS["sac-gamma-sweep"]
-    assert told.parts == ("sac-gamma-sweep", "sac-scaled", "sac-gamma-sweep-winners")
-    assert sweep_of("sac-gamma-sweep-winners") == "sac-gamma-sweep"
-    assert sweep_of("sac-gamma-sweep") is None
-    assert experiment_of("other") is None
+def test_an_experiment_has_its_studies_and_winners_their_sweep() -> None:
+    assert EXPERIMENTS["sac-gamma-sweep"].parts == ("sac-gamma-sweep", "sac-scaled", "sac-gamma-sweep-winners")
+    assert PAPER.sweep_of("sac-gamma-sweep-winners") == "sac-gamma-sweep"
+    assert PAPER.sweep_of("sac-gamma-sweep") is None
 
 
 def test_policies_are_kept_of_what_is_measured_and_where_another_simulator_plays_them() -> None:

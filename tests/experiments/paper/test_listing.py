@@ -26,7 +26,7 @@ SMALL = Size(0.01, 2)
 def test_results_are_told_by_their_seeds_and_scale(name: str, only: list[str], scale: float, words: str) -> None:
     data = synthetic_data(lambda labels: 1.0, seeds=3, only=only, scale=scale)
     found = experiment_row(PAPER.experiments[name], Workspace(investigation=PAPER, out=Path(), size=SMALL), data)
-    assert found.results == words
-    assert found.scale == (None if words == "none" else scale)
-    assert found.runs > 0
-    assert found.where == (("simulated robot",) if "robot" in name else ("closed form",))
+    assert found["results"] == words
+    assert found["scale"] == (None if words == "none" else scale)
+    assert found["runs"] > 0
+    assert found["where"] == (["simulated robot"] if "robot" in name else ["closed form"])

@@ -64,18 +64,18 @@ def test_cells_are_found_by_labels_and_values() -> None:
 def test_parts_of_learning_are_means_of_their_bins() -> None:
     cell = an_outcome(np.arange(40.0).reshape(2, 20)).cells[0]
     np.testing.assert_array_equal(cell.final, [18.5, 38.5])
-    np.testing.assert_array_equal(cell.part(0.0, 0.5), [4.5, 24.5])
+    assert cell.seed_part(0.0, 0.5) == {0: 4.5, 1: 24.5}
 
 
 def test_what_is_no_outcome_is_one_sentence(tmp_path: Path) -> None:
     file = tmp_path / "s.npz"
-    with pytest.raises(InputError, match="is not there: 'cycletime experiment run paper' makes its runs"):
+    with pytest.raises(InputError, match="is not there: 'cycletime experiment run' makes its runs"):
         Outcome.load(file)
     an_outcome(np.zeros((2, 4))).save(file)
     whole = file.read_bytes()
     for damaged in (b"", b"no zip", whole[: len(whole) // 2]):
         file.write_bytes(damaged)
-        with pytest.raises(InputError, match="cannot be read as an outcome of the paper: "):
+        with pytest.raises(InputError, match="cannot be read as an outcome: "):
             Outcome.load(file)
     (tmp_path / "other.npz").write_bytes(whole)
     with pytest.raises(InputError, match="it has the study s, and not the one that it is named after"):
@@ -99,7 +99,7 @@ def test_what_declares_more_than_any_study_has_is_not_unpacked(tmp_path: Path, m
         ({"curves": np.zeros((8, 4))}, r"'curves' is float64\[8, 4\]"),
         ({"steps": np.ones(1)}, "it has 8 runs, and of its arrays .*'steps': 1"),
         ({"about": "cells"}, "it has 0 runs"),
-        ({"about": "scale"}, "it has 7.0 of the paper's environment steps"),
+        ({"about": "scale"}, "it has 7.0 of all environment steps"),
         ({"about": "dt"}, "could not convert string to float: 'x'"),
     ],
 )
@@ -122,5 +122,5 @@ def test_arrays_of_another_kind_are_one_sentence(tmp_path: Path, changed: dict[s
         else:
             arrays[name] = np.frombuffer(json.dumps(others[str(value)]).encode(), np.uint8)
     np.savez_compressed(file, **arrays)
-    with pytest.raises(InputError, match=f"cannot be read as an outcome of the paper: {words}"):
+    with pytest.raises(InputError, match=f"cannot be read as an outcome: {words}"):
         Outcome.load(file)

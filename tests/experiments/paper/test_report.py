@@ -4,13 +4,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from cycletime.errors import InputError
 from cycletime.experiments.judging import claims_as_json
 from cycletime.experiments.paper.claims import CLAIMS
 from cycletime.experiments.paper.data import PaperResults
-from cycletime.experiments.paper.report import claim_text, find_table, index_markdown, write_report
+from cycletime.experiments.paper.report import claim_text, index_markdown, write_report
 from tests.experiments.paper.synthetic import synthetic_data
 
 ABOUT = {
@@ -88,10 +85,3 @@ def test_a_report_has_what_there_is_data_for_and_names_the_rest(tmp_path: Path) 
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.*")}
     write_report(small_data(), tmp_path)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.*")} == before, "the same data, the same bytes"
-
-
-def test_tables_without_data_and_without_a_name_are_one_sentence() -> None:
-    with pytest.raises(InputError, match="The paper has no table 'ppo': there are ppo-tuned, sac-tuned"):
-        find_table("ppo", PaperResults({}))
-    with pytest.raises(InputError, match=r"The table ppo-tuned needs ppo-.*, which has not been run"):
-        find_table("ppo-tuned", PaperResults({}))

@@ -3,6 +3,7 @@
 import shutil
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from cycletime.errors import InputError
 from cycletime.experiments.investigation import Size
 from cycletime.experiments.outcome import Outcome
 from cycletime.experiments.paper import behaviour
-from cycletime.experiments.paper.data import Behaviour, read_paper_results, save_behaviours
+from cycletime.experiments.paper.data import read_paper_results, save_behaviours
 from cycletime.experiments.paper.declaration import PAPER
 from cycletime.experiments.results import collect_results, results_folder
 from tests.experiments.paper.made import study_folder
@@ -21,10 +22,14 @@ from tests.experiments.paper.made import study_folder
 ROOT = Path(__file__).parents[3]
 
 
+def _behaviour(shares: dict[str, float]) -> dict[str, Any]:
+    return {"episodes": 50, "code": "here", "cells": [{"rule": "baseline", "dt": "4ms", "shares": shares}]}
+
+
 @pytest.fixture(autouse=True)
 def _nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Policies that nobody trained do nothing; tests/experiments/paper/test_behaviour.py has some that do."""
-    measured = {"ppo-baseline": Behaviour({("baseline", 0.004): {0: 0.5, 1: 0.25}}, 50, "here")}
+    measured = {"ppo-baseline": _behaviour({"0": 0.5, "1": 0.25})}
     monkeypatch.setattr(
         behaviour,
         "measure_behaviour",
@@ -36,24 +41,22 @@ def test_finished_studies_are_kept_and_read_again_and_others_are_named(tmp_path:
     study_folder(tmp_path, "ppo-baseline")
     study_folder(tmp_path, "sac-scaled", missing=4)
     results = tmp_path / "results"
-    collected = collect_results(PAPER, tmp_path, results)
-    assert collected.kept == (results / "ppo-baseline.npz", results / "behaviour.json")
-    assert collected.unfinished == {"sac-scaled": (6, 10)}
+    kept, unfinished = collect_results(PAPER, tmp_path, results)
+    assert kept == [results / "ppo-baseline.npz", results / "behaviour.json"]
+    assert unfinished == {"sac-scaled": (6, 10)}
     data = read_paper_results(results)
     assert list(data.outcomes) == ["ppo-baseline"]
     np.testing.assert_array_equal(data.outcome("ppo-baseline").cell(dt="4ms").scores, [0.0, 1.0])
     assert data.behaviour("ppo-baseline", "baseline", "4ms") == {0: 0.5, 1: 0.25}
     study_folder(tmp_path, "sac-scaled")
-    assert collect_results(PAPER, tmp_path, results).unfinished == {}
+    assert collect_results(PAPER, tmp_path, results)[1] == {}
     assert list(read_paper_results(results).outcomes) == ["ppo-baseline", "sac-scaled"]
 
 
 def test_results_of_other_studies_and_their_behaviour_stay(tmp_path: Path) -> None:
     results = tmp_path / "results"
     results.mkdir()
-    save_behaviours(
-        {"ppo-pendulum": Behaviour({("baseline", 0.004): {0: 1.0}}, 50, "there")}, results / "behaviour.json"
-    )
+    save_behaviours({"ppo-pendulum": _behaviour({"0": 1.0})}, results / "behaviour.json")
     study_folder(tmp_path / "out", "ppo-baseline")
     collect_results(PAPER, tmp_path / "out", results)
     assert sorted(read_paper_results(results).behaviours) == ["ppo-baseline", "ppo-pendulum"]

@@ -12,7 +12,8 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.experiments.investigation import Size
 from cycletime.experiments.outcome import Outcome, OutcomeCell, winners
-from cycletime.experiments.paper.experiments import study_command, winners_study
+from cycletime.experiments.paper.declaration import PAPER
+from cycletime.experiments.running import Workspace
 from cycletime.studies.spec_file import study_from_table, study_table
 from cycletime.training.spec import RunSpec
 from tests.experiments.paper.made import collect, study_folder
@@ -34,7 +35,7 @@ def test_the_winners_run_again_with_fresh_seeds_each_at_its_own_cycle_time(tmp_p
     sweep = collect(study_folder(tmp_path, "ppo-grid", score))
     found = winners(sweep)
     assert {str(dt): (each.cell.labels["batch"], each.cell.labels["minibatch"]) for dt, each in found.items()} == BEST
-    study = winners_study(sweep, "ppo-grid", Size(0.01, 2))
+    study = Workspace(investigation=PAPER, out=tmp_path, size=Size(0.01, 2)).study("ppo-grid-winners")
     assert (study.name, study.env_steps, study.seeds) == ("ppo-grid-winners", 100_000, (1000, 1001))
     cells = list(study.cells())
     agents = {str(cell.dt): cell.agent for cell in cells if isinstance(cell.agent, PPOAgent)}
@@ -46,10 +47,10 @@ def test_the_winners_run_again_with_fresh_seeds_each_at_its_own_cycle_time(tmp_p
 
 
 def test_winners_may_have_more_seeds_than_their_sweep_and_their_command_says_so(tmp_path: Path) -> None:
-    sweep = collect(study_folder(tmp_path, "ppo-grid", score))
-    study = winners_study(sweep, "ppo-grid", Size(0.01, 2, fresh_seeds=3))
+    study_folder(tmp_path, "ppo-grid", score)
+    study = Workspace(investigation=PAPER, out=tmp_path, size=Size(0.01, 2, fresh_seeds=3)).study("ppo-grid-winners")
     assert study.seeds == (1000, 1001, 1002)
-    assert study_command(study) == "cycletime experiment run paper ppo-grid --fresh-seeds 3 --scale 0.01"
+    assert PAPER.origin(study)["command"] == "cycletime experiment run paper ppo-grid --fresh-seeds 3 --scale 0.01"
     with pytest.raises(InputError, match="fresh_seeds is 0: it must be a whole number of at least 1"):
         Size(fresh_seeds=0)
 

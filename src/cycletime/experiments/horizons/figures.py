@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 from cycletime.duration import Duration
 from cycletime.experiments.horizons.candidates import AlgorithmSpec
 from cycletime.experiments.horizons.ranking import START_KINDS, Array, RuleComparison
-from cycletime.experiments.horizons.results import Evidence, HorizonsResults, all_evidence
-from cycletime.experiments.outcome import NotRunError, Outcome
+from cycletime.experiments.horizons.results import Evidence, all_evidence
+from cycletime.experiments.outcome import NotRunError, Outcome, Results
 from cycletime.reports.drawing import TITLE_SIZE
 from cycletime.reports.figure_style import STYLE, add_footer, save_figure
 from cycletime.rules.quantities import decay_in_seconds
@@ -29,7 +29,7 @@ FORMATS = ("png", "svg")
 _COLUMNS = 3
 
 
-def save_figures(results: HorizonsResults, folder: Path, only: Sequence[str] = ()) -> list[Path]:
+def save_figures(results: Results, folder: Path, only: Sequence[str] = ()) -> list[Path]:
     """Draw and write the figures of what was run, or some; the same results give the same bytes."""
     wanted = only or list(_drawings(results))
     make_folder(folder)
@@ -42,7 +42,7 @@ def save_figures(results: HorizonsResults, folder: Path, only: Sequence[str] = (
     return paths
 
 
-def _drawings(results: HorizonsResults) -> dict[str, Callable[[], Figure]]:
+def _drawings(results: Results) -> dict[str, Callable[[], Figure]]:
     return {
         evidence.spec.prefix + name: partial(draw, evidence)
         for evidence in all_evidence(results)

@@ -21,9 +21,9 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.experiments.horizons import sac_arms
 from cycletime.experiments.horizons.ranking import MEASURES, START_KINDS, Interval, RuleComparison
-from cycletime.experiments.horizons.results import Evidence, HorizonsResults, all_evidence
+from cycletime.experiments.horizons.results import Evidence, all_evidence
 from cycletime.experiments.horizons.verdicts import JudgedTrial, decision_text, excluded_text
-from cycletime.experiments.outcome import NotRunError, Outcome, OutcomeCell, winners
+from cycletime.experiments.outcome import NotRunError, Outcome, OutcomeCell, Results, winners
 from cycletime.reports.formatting import TextTable, estimate_text
 from cycletime.rules.quantities import decay_in_seconds
 from cycletime.statistics import Estimate, mean_and_error
@@ -227,7 +227,7 @@ _PART = re.compile(r"(<!-- made: ([\w-]+)(?:; ([^\n]*))? -->\n).*?(<!-- end -->)
 _MAX_BYTES = 2**20
 
 
-def write_page(results: HorizonsResults, page: Path) -> list[Path]:
+def write_page(results: Results, page: Path) -> list[Path]:
     """Fill a page and, where it shows figures, write them beside it; the files."""
     from cycletime.experiments.horizons.figures import save_figures
 
@@ -237,7 +237,7 @@ def write_page(results: HorizonsResults, page: Path) -> list[Path]:
     return [page, *figures]
 
 
-def missing_figures(results: HorizonsResults) -> dict[str, str]:
+def missing_figures(results: Results) -> dict[str, str]:
     """By name, the figures that cannot be drawn, and what they need."""
     missing = {}
     for evidence, (name, (_, needed)) in product(all_evidence(results), IMAGES.items()):

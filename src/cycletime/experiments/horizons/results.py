@@ -24,13 +24,15 @@ from cycletime.experiments.horizons.candidates import (
 from cycletime.experiments.horizons.preregistration import preregistered_predictions, preregistered_rules
 from cycletime.experiments.horizons.ranking import RuleComparison, ScoreScale
 from cycletime.experiments.horizons.verdicts import JudgedTrial
-from cycletime.experiments.investigation import Experiment, StudyInputs
-from cycletime.experiments.outcome import NotRunError, Outcome, Results, read_outcomes
+from cycletime.experiments.investigation import Experiment
+from cycletime.experiments.outcome import Outcome, Results
 from cycletime.studies.spec import StudySpec
 from cycletime.training.worlds import ClosedFormWorld
 
 if TYPE_CHECKING:
     import jax
+
+    from cycletime.experiments.running import Workspace
 
 CURVE_BINS = 10
 Stage: TypeAlias = Literal["tuning", "search", "trial-tuning", "trial"]
@@ -68,10 +70,6 @@ class StageStudy:
     def experiment(self) -> str:
         return f"{self.task_set.spec.prefix}{self.stage}"
 
-    @property
-    def command(self) -> str:
-        return f"cycletime experiment pack horizons {self.experiment}"
-
 
 STUDIES = {
     study.name: study
@@ -87,16 +85,15 @@ EXPERIMENTS = {
 } | {sac_arms.NAME: sac_arms.EXPERIMENT}
 
 
-def stage_study(name: str, given: StudyInputs) -> StudySpec:
+def stage_study(name: str, workspace: Workspace) -> StudySpec:
     """A study by name; one that compares rules follows from what tuning found, and the trial from the search."""
     if name == sac_arms.NAME:
-        return given.size.of(sac_arms.preregistered_study(given.results))
+        return sac_arms.preregistered_study(workspace.results)
     known = STUDIES[name]
-    rules = _compared_rules(known.task_set, given.results)
+    rules = _compared_rules(known.task_set, workspace.results)
     if known.is_tuning:
-        return given.size.of(known.task_set.tuning(known.task))
-    tuning = given.outcome(known.task_set.tuning_name(known.task))
-    return given.size.of(known.task_set.study(tuning, rules))
+        return known.task_set.tuning(known.task)
+    return known.task_set.study(workspace.outcome(known.task_set.tuning_name(known.task)), rules)
 
 
 def needed_studies(name: str) -> tuple[str, ...]:
@@ -105,19 +102,15 @@ def needed_studies(name: str) -> tuple[str, ...]:
     return () if known is None or known.is_tuning else (known.task_set.tuning_name(known.task),)
 
 
+def env_steps(name: str) -> int:
+    return STUDIES[name].task_set.tuning(STUDIES[name].task).env_steps if name in STUDIES else sac_arms.ENV_STEPS
+
+
 def provenance(study: StudySpec) -> dict[str, Any]:
-    """The scale of a study, the command that packs it, and the score of doing nothing on its task."""
+    """The score of doing nothing on a study's task."""
     (world,) = study.worlds
-    assert isinstance(world, ClosedFormWorld), "packs have no others"
-    if study.name == sac_arms.NAME:
-        command = f"cycletime experiment run horizons {sac_arms.NAME}"
-        return {"scale": 1.0, "command": command, "nothing": do_nothing_return(world)}
-    known = STUDIES[study.name]
-    return {
-        "scale": study.env_steps / known.task_set.tuning(known.task).env_steps,
-        "command": known.command,
-        "nothing": do_nothing_return(world),
-    }
+    assert isinstance(world, ClosedFormWorld), "there are no others"
+    return {"nothing": do_nothing_return(world)}
 
 
 def do_nothing_return(world: ClosedFormWorld, episodes: int = DO_NOTHING_EPISODES) -> float:
@@ -139,31 +132,7 @@ def do_nothing_return(world: ClosedFormWorld, episodes: int = DO_NOTHING_EPISODE
     return float(f"{mean:.{_DIGITS}g}")
 
 
-@dataclass(frozen=True)
-class HorizonsResults(Results):
-    """The results of all stages."""
-
-    def need(self, *names: str) -> None:
-        for name in names:
-            if name not in self.outcomes:
-                makes = (
-                    f"'{STUDIES[name].command}' makes what runs it"
-                    if name in STUDIES
-                    else f"'cycletime experiment run horizons {name}' runs it"
-                )
-                raise NotRunError(
-                    name,
-                    remedy=f"{self.folder}/{name}.npz is not there: {makes}, and 'experiment collect horizons' keeps "
-                    "what comes of it.",
-                )
-
-
-def read_horizons_results(folder: Path) -> HorizonsResults:
-    """All results in a folder."""
-    return HorizonsResults(read_outcomes(folder), folder=folder)
-
-
-def load_comparison(task_set: TaskSet, results: HorizonsResults) -> RuleComparison:
+def load_comparison(task_set: TaskSet, results: Results) -> RuleComparison:
     """The rules of a search or of a trial, compared."""
     tunings = {task: results.outcome(task_set.tuning_name(task)) for task in task_set.tasks}
     outcomes = {task: results.outcome(task_set.study_name(task)) for task in task_set.tasks}
@@ -187,7 +156,7 @@ def _compared_rules(task_set: TaskSet, folder: Path | None) -> Rules:
 class Evidence:
     """Comparisons and verdicts of an algorithm; a NotRunError names what is missing."""
 
-    results: HorizonsResults
+    results: Results
     algorithm: Algorithm = "ppo"
 
     @property
@@ -224,6 +193,6 @@ class Evidence:
         return (*self.tunings.values(), *self.search.outcomes.values(), *self.trial.comparison.outcomes.values())
 
 
-def all_evidence(results: HorizonsResults) -> tuple[Evidence, ...]:
+def all_evidence(results: Results) -> tuple[Evidence, ...]:
     """The evidence of each algorithm."""
     return tuple(Evidence(results, spec.algorithm) for spec in ALGORITHM_SPECS.values())

@@ -16,7 +16,7 @@ from cycletime.statistics import Contrast, Estimate, mean_and_error
 from cycletime.studies.spec import StudySpec
 from cycletime.studies.spec_file import read_study
 
-NAME = "sac-arms"
+NAME, ENV_STEPS = "sac-arms", 50_000
 EXPERIMENT = Experiment(NAME, "SAC's gamma and updates, each kept or carried", "docs/horizons.md", (NAME,))
 PREDICTED = {"updates": "more", "gamma": "not decided", "interaction": "not decided"}
 EFFECTS: Mapping[str, Mapping[str, float]] = {

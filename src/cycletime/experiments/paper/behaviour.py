@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from math import nan
+from math import isnan, nan
 from typing import Any, TypeAlias
 
 import jax
@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from cycletime.agents.networks import ActivationName, PolicyNetwork
 from cycletime.duration import Duration, cycle_steps
-from cycletime.experiments.paper.data import BEHAVIOUR_EPISODES, Behaviour
-from cycletime.experiments.results import verified_folder
+from cycletime.experiments.paper.data import BEHAVIOUR_EPISODES
 from cycletime.studies.plan import Plan
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.tasks.closed_form import State
@@ -39,18 +38,18 @@ _SEED = 0
 _DIGITS = 6
 
 
-def measure_behaviour(folders: Mapping[str, StudyFolder], episodes: int = BEHAVIOUR_EPISODES) -> dict[str, Behaviour]:
-    """What the policies of studies do, of those whose behaviour is asked for and whose policies were kept."""
+def measure_behaviour(folders: Mapping[str, StudyFolder], episodes: int = BEHAVIOUR_EPISODES) -> dict[str, Any]:
+    """As `data.save_behaviours` keeps it, what policies of studies do: of those that are asked for and were kept."""
     found = {
         name: _measure_study(folder, MEASURED_STUDIES[name], episodes)
         for name, folder in folders.items()
         if name in MEASURED_STUDIES
     }
-    return {name: behaviour for name, behaviour in found.items() if behaviour.shares}
+    return {name: each for name, each in found.items() if each["cells"]}
 
 
 def policy_shares(task: str, dt: Duration, policies: Sequence[PolicyNetwork], episodes: int) -> NDArray[np.float64]:
-    """[policies] the behaviour of policies of the same shape on a task, as `Behaviour` measures it."""
+    """[policies] the behaviour of policies of the same shape on a task, as `data.Behaviour` says."""
     world = ClosedFormWorld(task)
     weights = jax.tree.map(lambda *each: np.stack(each), *((policy.layers, policy.log_std) for policy in policies))
     keys = jax.random.split(jax.random.key(_SEED), episodes)
@@ -66,7 +65,7 @@ def policy_shares(task: str, dt: Duration, policies: Sequence[PolicyNetwork], ep
     return np.where(np.isfinite(last).all(axis=(1, 2)), shares, nan)
 
 
-def _measure_study(folder: StudyFolder, labels: Mapping[str, object], episodes: int) -> Behaviour:
+def _measure_study(folder: StudyFolder, labels: Mapping[str, object], episodes: int) -> dict[str, Any]:
     plan = Plan.of(folder.study)
     cells = {
         index: cell
@@ -75,18 +74,17 @@ def _measure_study(folder: StudyFolder, labels: Mapping[str, object], episodes: 
     }
     wanted = {name for index in cells for name in plan.names[index]}
     networks = {
-        run.name: run.policy.network
-        for run in verified_folder(folder).store.runs()
-        if run.name in wanted and run.policy is not None
+        run.name: run.policy.network for run in folder.store.runs() if run.name in wanted and run.policy is not None
     }
-    shares = {}
+    measured = []
     for index, cell in cells.items():
         named = dict(zip(plan.study.seeds, plan.names[index], strict=True))
         kept = {seed: networks[name] for seed, name in named.items() if name in networks}
         if kept:
-            measured = policy_shares(cell.world.name, cell.dt, list(kept.values()), episodes).round(_DIGITS)
-            shares[str(cell.labels["rule"]), float(cell.dt)] = dict(zip(kept, measured.tolist(), strict=True))
-    return Behaviour(shares, episodes, code_version())
+            found = policy_shares(cell.world.name, cell.dt, list(kept.values()), episodes).round(_DIGITS).tolist()
+            shares = {str(seed): None if isnan(share) else share for seed, share in zip(kept, found, strict=True)}
+            measured.append({"rule": str(cell.labels["rule"]), "dt": str(cell.dt), "shares": shares})
+    return {"episodes": episodes, "code": code_version(), "cells": measured}
 
 
 def _target_distance(observations: NDArray[np.float64]) -> NDArray[np.float64]:

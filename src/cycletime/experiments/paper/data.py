@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isnan, nan
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError
@@ -27,18 +27,12 @@ BEHAVIOUR_EPISODES = 50
 DTS = ("4ms", "8ms", "16ms", "32ms", "64ms")
 
 
-@dataclass(frozen=True, eq=False)
-class Behaviour:
-    """Of a study's policies, a share for each run.
+Behaviour: TypeAlias = Mapping[tuple[str, Duration], BySeed]
+"""By rule and cycle time, what a study's policies do: a share for each run, NaN where a policy is astray.
 
-    On Reacher it is the fingertip's distance from the target at the end of episodes, as a share of that at their
-    beginning; on the Double Pendulum the time upright, as a share of the longest. NaN where a policy is astray.
-    """
-
-    shares: Mapping[tuple[str, float], Mapping[int, float]]
-    """By rule and cycle time in seconds, and then by seed."""
-    episodes: int = BEHAVIOUR_EPISODES
-    code: str = "unknown"
+On Reacher it is the fingertip's distance from the target at the end of episodes, as a share of that at their beginning;
+on the Double Pendulum the time upright, as a share of the longest.
+"""
 
 
 @dataclass(frozen=True)
@@ -54,7 +48,7 @@ class PaperResults(Results):
 
     def behaviour(self, name: str, rule: str, dt: str) -> BySeed:
         try:
-            return self.behaviours[name].shares[rule, float(Duration(dt))]
+            return self.behaviours[name][rule, Duration(dt)]
         except KeyError:
             raise NotRunError(f"the behaviour of {name}") from None
 
@@ -64,26 +58,33 @@ def read_paper_results(folder: Path) -> PaperResults:
     return PaperResults(outcomes, folder=folder, behaviours=read_behaviours(file) if file.exists() else {})
 
 
-def save_behaviours(behaviours: Mapping[str, Behaviour], path: Path) -> None:
-    data = {name: _behaviour_as_json(behaviour) for name, behaviour in behaviours.items()}
-    text = json.dumps({"format": BEHAVIOUR_FORMAT, "behaviours": data}, allow_nan=False) + "\n"
+def save_behaviours(behaviours: Mapping[str, Any], path: Path) -> None:
+    """Keep what `behaviour.measure_behaviour` gives; that of other studies stays."""
+    every = {**(_behaviours_as_json(path) if path.exists() else {}), **behaviours}
+    text = json.dumps({"format": BEHAVIOUR_FORMAT, "behaviours": every}, allow_nan=False) + "\n"
     write_whole(path, lambda unfinished: unfinished.write_text(text))
 
 
 def read_behaviours(path: Path) -> dict[str, Behaviour]:
     try:
-        data = parse_json(path.read_bytes())
-        if data["format"] != BEHAVIOUR_FORMAT:
-            raise ValueError(
-                f"it has the format {data['format']}, and this version of cycletime reads {BEHAVIOUR_FORMAT}"
-            )
-        return {name: _behaviour_from_json(each) for name, each in data["behaviours"].items()}
-    except FileNotFoundError:
-        raise InputError(
-            f"{path} is not there: 'cycletime experiment collect paper' measures what policies do."
-        ) from None
+        return {
+            name: {
+                (str(cell["rule"]), Duration(cell["dt"])): {
+                    int(seed): nan if share is None else float(share) for seed, share in cell["shares"].items()
+                }
+                for cell in each["cells"]
+            }
+            for name, each in _behaviours_as_json(path).items()
+        }
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path} cannot be read as behaviour of policies: {error_reason(error)}.") from error
+
+
+def _behaviours_as_json(path: Path) -> dict[str, Any]:
+    data = parse_json(path.read_bytes())
+    if data["format"] != BEHAVIOUR_FORMAT:
+        raise ValueError(f"it has the format {data['format']}, and this version of cycletime reads {BEHAVIOUR_FORMAT}")
+    return dict(data["behaviours"])
 
 
 def final_or_zero(cell: OutcomeCell) -> BySeed:
@@ -183,25 +184,3 @@ def released_code_runs(data: PaperResults, task: str, *, learn_when: str, initia
 
 def _grid_studies(study: str) -> dict[str, str]:
     return {"grid": study, "tuned": winners_name(study)}
-
-
-def _behaviour_as_json(behaviour: Behaviour) -> dict[str, Any]:
-    cells = [
-        {
-            "rule": rule,
-            "dt": str(Duration(dt)),
-            "shares": {str(seed): None if isnan(share) else share for seed, share in shares.items()},
-        }
-        for (rule, dt), shares in behaviour.shares.items()
-    ]
-    return {"episodes": behaviour.episodes, "code": behaviour.code, "cells": cells}
-
-
-def _behaviour_from_json(data: Mapping[str, Any]) -> Behaviour:
-    shares = {
-        (str(cell["rule"]), float(Duration(cell["dt"]))): {
-            int(seed): nan if share is None else float(share) for seed, share in cell["shares"].items()
-        }
-        for cell in data["cells"]
-    }
-    return Behaviour(shares, int(data["episodes"]), str(data["code"]))

@@ -13,14 +13,13 @@ from cycletime.experiments.paper.claims import CLAIMS
 from cycletime.experiments.paper.data import (
     BEHAVIOUR_FILE,
     PaperResults,
-    read_behaviours,
     read_paper_results,
     save_behaviours,
 )
-from cycletime.experiments.paper.experiments import EXPERIMENTS, TITLE, needed_studies, paper_study, provenance
-from cycletime.experiments.paper.figures import missing_figures, save_figures
-from cycletime.experiments.paper.report import claim_text, find_table, write_report
-from cycletime.experiments.paper.tables import PUBLISHED_TABLES
+from cycletime.experiments.paper.experiments import EXPERIMENTS, load_study
+from cycletime.experiments.paper.figures import FIGURES, missing_figures, save_figures
+from cycletime.experiments.paper.report import claim_text, write_report
+from cycletime.experiments.paper.tables import PUBLISHED_TABLES, tuned_table
 from cycletime.studies.study_folder import StudyFolder
 
 
@@ -31,32 +30,33 @@ def keep_behaviour(folders: Mapping[str, StudyFolder], results: Path) -> list[Pa
     file = results / BEHAVIOUR_FILE
     measured = behaviour.measure_behaviour(folders)
     if measured:
-        save_behaviours({**(read_behaviours(file) if file.exists() else {}), **measured}, file)
+        save_behaviours(measured, file)
     return [file] if measured else []
 
 
 def _table_text(name: str, data: PaperResults) -> str:
-    return find_table(name, data).as_text()
+    return tuned_table(data, name).as_text()
 
 
 def _table_json(name: str, data: PaperResults) -> dict[str, Any]:
-    return find_table(name, data).as_json()
+    return tuned_table(data, name).as_json()
 
 
-PAPER: Investigation[PaperResults] = Investigation(
+PAPER = Investigation(
     name="paper",
-    title=TITLE,
-    about="The paper's experiments and claims, and a few beyond them.",
+    title="The paper",
     experiments=EXPERIMENTS,
-    study=paper_study,
-    needs=needed_studies,
-    provenance=provenance,
+    study=lambda name, workspace: load_study(name),
+    env_steps=lambda name: load_study(name).env_steps,
     collect_more=keep_behaviour,
     read=read_paper_results,
     verdicts={claim.number: partial(claim_text, claim) for claim in CLAIMS},
-    verdicts_as_json=partial(claims_as_json, CLAIMS),
     tables={name: partial(_table_text, name) for name in PUBLISHED_TABLES},
-    tables_as_json={name: partial(_table_json, name) for name in PUBLISHED_TABLES},
+    as_json={
+        "verdicts": partial(claims_as_json, CLAIMS),
+        **{name: partial(_table_json, name) for name in PUBLISHED_TABLES},
+    },
+    figures=FIGURES,
     save_figures=save_figures,
     missing_figures=missing_figures,
     write_report=write_report,

@@ -16,7 +16,7 @@ import numpy as np
 from cycletime.duration import Duration
 from cycletime.experiments.outcome import Outcome, OutcomeCell, mean_score
 from cycletime.experiments.paper.data import BASELINE_BATCH, PaperResults
-from cycletime.experiments.paper.experiments import load_study, sweep_of
+from cycletime.experiments.paper.experiments import load_study
 from cycletime.reports.figure import (
     COLOURS,
     CYCLE_TIME,
@@ -79,7 +79,7 @@ class RuleRuns:
 
     @property
     def env_dt(self) -> Duration:
-        study, task = load_study(sweep_of(self.outcome.name) or self.outcome.name), self.cells[0].labels["task"]
+        study, task = load_study(self.outcome.name), self.cells[0].labels["task"]
         return next(world.env_dt for world in study.worlds if isinstance(world, ClosedFormWorld) and world.name == task)
 
     def where(self, keep: Callable[[OutcomeCell], bool]) -> RuleRuns:

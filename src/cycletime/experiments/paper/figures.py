@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cycletime.experiments.investigation import known_name, winners_name
+from cycletime.experiments.investigation import winners_name
 from cycletime.experiments.paper.data import BASELINE_BATCH, PaperResults
-from cycletime.experiments.paper.experiments import TITLE
 from cycletime.experiments.paper.figure_kinds import (
     AGAINST_BATCH_TIME,
     AGAINST_DISCOUNT,
@@ -300,9 +299,8 @@ FORMATS = ("pdf", "svg", "png")
 
 
 def describe_figures(data: PaperResults, only: Sequence[str] = ()) -> list[FigureSpec]:
-    wanted = [known_name(TITLE, "figure", stem, FIGURES) for stem in only] or FIGURES
     lacking = missing_figures(data)
-    return [FIGURES[stem].describe(stem, data) for stem in wanted if stem not in lacking]
+    return [FIGURES[stem].describe(stem, data) for stem in only or FIGURES if stem not in lacking]
 
 
 def missing_figures(data: PaperResults) -> dict[str, str]:

@@ -11,10 +11,9 @@ from statistics import fmean
 from textwrap import fill
 
 from cycletime.duration import Duration
-from cycletime.errors import InputError
 from cycletime.experiments.investigation import scale_label
 from cycletime.experiments.judging import Claim, JudgedClaim, Verdict, claims_as_json, judge
-from cycletime.experiments.outcome import NotRunError, Outcome, OutcomeCell
+from cycletime.experiments.outcome import Outcome, OutcomeCell
 from cycletime.experiments.paper.claims import CHANGES, CLAIMS
 from cycletime.experiments.paper.data import (
     BASELINE_BATCH,
@@ -82,15 +81,6 @@ def verdict_label(found: JudgedClaim) -> str:
     return robot if found.scale is None else f"{robot}{scale_label(found.scale)}"
 
 
-def find_table(name: str, data: PaperResults) -> TunedTable:
-    """A table of tuned values; refused if its study has not been run."""
-    try:
-        return tuned_table(data, name)
-    except NotRunError as error:
-        needed = f"The table {name} needs {', '.join(error.needed)}, which has not been run"
-        raise InputError(f"{needed}: 'cycletime experiment list paper'.") from None
-
-
 def write_report(data: PaperResults, folder: Path) -> list[Path]:
     """Write figures, tables, verdicts, and pages that show them all, into a folder, which is made; the files."""
     with disk_errors(folder):
@@ -98,7 +88,7 @@ def write_report(data: PaperResults, folder: Path) -> list[Path]:
     written = save_figures(data, folder / "figures")
     figures = list(dict.fromkeys(path.stem for path in written))
     there = [name for name, published in PUBLISHED_TABLES.items() if published.sweep in data.outcomes]
-    tables = {name: find_table(name, data) for name in there}
+    tables = {name: tuned_table(data, name) for name in there}
     texts = {f"tables/{name}.md": table.as_text() for name, table in tables.items()}
     texts |= {f"tables/{name}.json": _json_text(table.as_json()) for name, table in tables.items()}
     texts["claims.json"] = _json_text(claims_as_json(CLAIMS, data))
@@ -366,7 +356,7 @@ def _tables_html(data: PaperResults) -> str:
     for name, published in PUBLISHED_TABLES.items():
         if published.sweep in data.outcomes:
             command = details("The command that prints it", code_block(f"cycletime experiment table paper {name}"))
-            parts += [html_table(find_table(name, data).text_table()), command]
+            parts += [html_table(tuned_table(data, name).text_table()), command]
     return "".join(parts)
 
 

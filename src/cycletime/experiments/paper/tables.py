@@ -9,10 +9,9 @@ from textwrap import wrap
 from typing import Any
 
 from cycletime.duration import Duration
-from cycletime.experiments.investigation import known_name, scale_label, winners_name
+from cycletime.experiments.investigation import scale_label, winners_name
 from cycletime.experiments.outcome import Outcome, OutcomeCell, Winner, mean_score, winners
 from cycletime.experiments.paper.data import PaperResults
-from cycletime.experiments.paper.experiments import TITLE
 from cycletime.reports.formatting import TextTable, dt_text, estimate_as_json, estimate_or_dash, join_words, range_text
 from cycletime.statistics import Estimate, compare
 
@@ -140,7 +139,7 @@ class TunedTable:
 
 
 def tuned_table(data: PaperResults, name: str) -> TunedTable:
-    published = PUBLISHED_TABLES[known_name(TITLE, "table", name, PUBLISHED_TABLES)]
+    published = PUBLISHED_TABLES[name]
     sweep = data.outcome(published.sweep)
     fresh = data.outcomes.get(winners_name(published.sweep))
     rows = tuple(_row(published, sweep, winner, fresh) for winner in winners(sweep).values())

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from cycletime.duration import Duration
 from cycletime.experiments.paper.data import Behaviour, PaperResults
 from tests.experiments.paper.synthetic import BINS, Labels, synthetic_data
 
@@ -95,7 +96,7 @@ def behaviours(
     """What baseline policies at 4 ms do."""
     shares = np.linspace(-spread, spread, seeds)
     return {
-        study: Behaviour({("baseline", 0.004): dict(enumerate((mean + shares).tolist()))})
+        study: {("baseline", Duration("4ms")): dict(enumerate((mean + shares).tolist()))}
         for study, mean in (("ppo-baseline", away), ("ppo-pendulum", upright), ("sac-pendulum-baseline", upright))
     }
 

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from cycletime.errors import InputError
 from cycletime.experiments.paper.data import PaperResults
 from cycletime.experiments.paper.figures import FIGURES, describe_figures, draw_figures, missing_figures, save_figures
 from tests.experiments.paper.figures.conftest import score, words_in
@@ -56,11 +55,6 @@ def test_without_data_every_figure_is_missing_and_says_what_it_needs() -> None:
 def test_figures_need_only_studies_of_the_paper() -> None:
     known = {*STUDIES, *(f"{study}-winners" for study in ("ppo-grid", "sac-gamma-sweep", "pendulum-grid"))}
     assert {study for drawing in FIGURES.values() for study in drawing.needs} <= known
-
-
-def test_an_unknown_figure_is_refused() -> None:
-    with pytest.raises(InputError, match=r"The paper has no figure 'ppo-tunde': .*; did you mean ppo-tuned\?$"):
-        draw_figures(PaperResults({}), ["ppo-tunde"])
 
 
 def test_what_is_wanted_and_missing_is_skipped(tmp_path: Path) -> None:
