@@ -67,6 +67,11 @@ def within(name: str, bound: float, terms: ContrastTerms) -> list[Condition]:
     return [above(name, -bound, terms), below(name, bound, terms)]
 
 
+def each_above(name: str, bound: float, pairs: Mapping[tuple[Any, ...], tuple[BySeed, BySeed]]) -> list[Condition]:
+    """The difference of each pair must be above a bound; braces in the name stand for the parts of the pair's key."""
+    return [above(name.format(*key), bound, difference(*pair)) for key, pair in pairs.items()]
+
+
 def mean_of(runs: BySeed) -> ContrastTerms:
     """The contrast that is a mean."""
     return [(1.0, runs)]
@@ -129,9 +134,9 @@ class Claim:
     """The paper's, in short."""
     criterion: str
     """What must hold, in words: statistic, margin, test. The conditions are the same in code."""
-    refuted_by: str
     figure: str | None
     parts: tuple[ConditionGroup, ...]
+    refuted_by: str = "One of these on the other side."
     may_fail: int = 0
     elsewhere: tuple[OtherSetting, ...] = ()
 
@@ -194,11 +199,6 @@ def _judge_once(data: Results, asked: Claim | OtherSetting) -> JudgedClaim:
     scale = min((outcome.scale for outcome in used), default=None)
     sources = tuple(sorted({where for outcome in used for where in outcome.sources}))
     return JudgedClaim(verdict, tuple(found), asked.may_fail, tuple(dict.fromkeys(missing)), scale, sources)
-
-
-def claims_as_json(claims: Sequence[Claim], data: Results) -> list[dict[str, Any]]:
-    """Claims with their verdicts, for programs."""
-    return [claim_as_json(claim, data) for claim in claims]
 
 
 def claim_as_json(claim: Claim, data: Results) -> dict[str, Any]:

@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import ttest_1samp, ttest_ind, ttest_rel
 
-from cycletime.experiments.judging import claims_as_json, judge
+from cycletime.experiments.judging import judge
 from cycletime.experiments.outcome import winners
-from cycletime.experiments.paper.claims import CHANGES, CLAIMS
+from cycletime.experiments.paper.claims import CHANGES, CLAIMS, claims_as_json
 from cycletime.experiments.paper.data import BATCHES, DTS, PaperResults, read_paper_results
 from cycletime.experiments.paper.experiments import FIRST_SEEDS, PRESPECIFIED_SEEDS
 from cycletime.experiments.paper.report import changes_table
@@ -29,7 +29,7 @@ RESULTS, PAGE = ROOT / "results" / "paper", ROOT / "docs" / "paper.md"
 
 @pytest.fixture(scope="module")
 def verdicts() -> list[dict[str, object]]:
-    return json.loads(json.dumps(claims_as_json(CLAIMS, read_paper_results(RESULTS))))  # type: ignore[no-any-return]
+    return json.loads(json.dumps(claims_as_json(read_paper_results(RESULTS))))  # type: ignore[no-any-return]
 
 
 def test_the_verdicts_are_those_of_the_data(verdicts: list[dict[str, object]]) -> None:

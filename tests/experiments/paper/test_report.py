@@ -4,8 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from cycletime.experiments.judging import claims_as_json
-from cycletime.experiments.paper.claims import CLAIMS
+from cycletime.experiments.paper.claims import CLAIMS, claims_as_json
 from cycletime.experiments.paper.data import PaperResults
 from cycletime.experiments.paper.report import claim_text, index_markdown, write_report
 from tests.experiments.paper.synthetic import synthetic_data
@@ -53,7 +52,7 @@ def test_what_comes_from_the_simulated_robot_says_so() -> None:
     told = index_markdown(data, [], {}, {})
     assert "| ppo-robot-fresh | 15 x 300,000 environment steps | simulated robot | 0.5 | " in told
     assert "| 0.2.0+abc | AMD EPYC | 9 s |" in told
-    assert [each["sources"] for each in claims_as_json(CLAIMS, data)][16] == ["simulated robot"]
+    assert [each["sources"] for each in claims_as_json(data)][16] == ["simulated robot"]
 
 
 def test_where_the_plain_mean_says_otherwise_the_page_does_too() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan, nan
 from pathlib import Path
@@ -25,6 +25,7 @@ BEHAVIOUR_FILE, BEHAVIOUR_FORMAT = "behaviour.json", 1
 BEHAVIOUR_EPISODES = 50
 """Of each policy."""
 DTS = ("4ms", "8ms", "16ms", "32ms", "64ms")
+TUNED_AT = "16ms"
 
 
 Behaviour: TypeAlias = Mapping[tuple[str, Duration], BySeed]
@@ -136,25 +137,33 @@ class PPORuns:
     def scale(self) -> TaskScale:
         return TASK_SCALES[self.task]
 
-    def need(self, *rules: str) -> None:
-        self.data.need(*(self.names[rule] for rule in rules))
-
     def runs(self, rule: str, dt: str, batch: int = BASELINE_BATCH) -> OutcomeCell:
-        """The runs of a rule at a cycle time, from a batch at 16 ms."""
-        labels: dict[str, object] = {"task": self.task, "rule": rule, "dt": dt, **self.variant}
+        """The runs of a rule at a cycle time, from a batch at 16 ms; 'tuned' are the best values there, run again."""
         outcome = self.data.outcome(self.names[rule])
+        if rule == "tuned":
+            return outcome.cell(dt=dt)
+        labels: dict[str, object] = {"task": self.task, "rule": rule, "dt": dt, **self.variant}
         if any("batch" in cell.labels for cell in outcome.cells):
             labels["batch"] = batch
         return outcome.cell(**labels)
 
-    def tuned(self, dt: str) -> OutcomeCell:
-        """The values that were best at a cycle time, run again with fresh seeds."""
-        return self.data.outcome(self.names["tuned"]).cell(dt=dt)
+    def scores(self, rule: str, dt: str, batch: int = BASELINE_BATCH) -> BySeed:
+        return self.runs(rule, dt, batch).seed_scores
 
-    def grid(self, dt: str, tuned_at: str) -> OutcomeCell:
-        """The values that were best at another cycle time, in the grid at this one."""
-        best = self.tuned(tuned_at).labels
-        return self.data.outcome(self.names["grid"]).cell(dt=dt, batch=best["batch"], minibatch=best["minibatch"])
+    def pairs(
+        self, rule: str, other: str, dts: Sequence[str], batches: Sequence[int] = (BASELINE_BATCH,)
+    ) -> dict[tuple[str, int], tuple[BySeed, BySeed]]:
+        """By cycle time and batch at 16 ms, the scores of two rules."""
+        self.data.need(self.names[rule], self.names[other])
+        return {
+            (dt, batch): (self.scores(rule, dt, batch), self.scores(other, dt, batch))
+            for dt in dts
+            for batch in batches
+        }
+
+    def gains(self) -> dict[tuple[str, int], tuple[BySeed, BySeed]]:
+        """Scores of dt-aware and of baseline values, at the cycle times where they differ."""
+        return self.pairs("dt-aware", "baseline", [dt for dt in self.dts if dt != TUNED_AT])
 
     def behaviour(self, rule: str, dt: str) -> BySeed:
         return self.data.behaviour(self.names[rule], rule, dt)

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cycletime.experiments.investigation import Investigation
-from cycletime.experiments.judging import claims_as_json
-from cycletime.experiments.paper.claims import CLAIMS
+from cycletime.experiments.paper.claims import CLAIMS, claims_as_json
 from cycletime.experiments.paper.data import (
     BEHAVIOUR_FILE,
     PaperResults,
@@ -53,7 +52,7 @@ PAPER = Investigation(
     verdicts={claim.number: partial(claim_text, claim) for claim in CLAIMS},
     tables={name: partial(_table_text, name) for name in PUBLISHED_TABLES},
     as_json={
-        "verdicts": partial(claims_as_json, CLAIMS),
+        "verdicts": claims_as_json,
         **{name: partial(_table_json, name) for name in PUBLISHED_TABLES},
     },
     figures=FIGURES,

@@ -12,9 +12,9 @@ from textwrap import fill
 
 from cycletime.duration import Duration
 from cycletime.experiments.investigation import scale_label
-from cycletime.experiments.judging import Claim, JudgedClaim, Verdict, claims_as_json, judge
+from cycletime.experiments.judging import Claim, JudgedClaim, Verdict, judge
 from cycletime.experiments.outcome import Outcome, OutcomeCell
-from cycletime.experiments.paper.claims import CHANGES, CLAIMS
+from cycletime.experiments.paper.claims import CHANGES, CLAIMS, claims_as_json
 from cycletime.experiments.paper.data import (
     BASELINE_BATCH,
     DTS,
@@ -91,7 +91,7 @@ def write_report(data: PaperResults, folder: Path) -> list[Path]:
     tables = {name: tuned_table(data, name) for name in there}
     texts = {f"tables/{name}.md": table.as_text() for name, table in tables.items()}
     texts |= {f"tables/{name}.json": _json_text(table.as_json()) for name, table in tables.items()}
-    texts["claims.json"] = _json_text(claims_as_json(CLAIMS, data))
+    texts["claims.json"] = _json_text(claims_as_json(data))
     texts["index.md"] = index_markdown(data, figures, tables, missing_figures(data))
     for name, text in texts.items():
         _write_text(folder / name, text)

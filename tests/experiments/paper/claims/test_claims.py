@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cycletime.experiments.judging import Claim, claim_as_json, claims_as_json, judge
+from cycletime.experiments.judging import Claim, claim_as_json, judge
 from cycletime.experiments.paper.claims import CLAIMS
 from cycletime.experiments.paper.data import PaperResults
 from tests.experiments.paper.claims.worlds import (
@@ -254,7 +254,7 @@ def test_who_goes_astray_fails(count: int) -> None:
     assert found.verdict == "refuted"
     assert found.decisive is not None
     json.dumps(
-        claims_as_json([BY_NUMBER["12"]], made), allow_nan=False
+        claim_as_json(BY_NUMBER["12"], made), allow_nan=False
     )  # a mean of no runs is not a number, nor is it JSON
 
 
@@ -268,7 +268,7 @@ def with_plain(data: PaperResults, study: str, by: float, **labels: object) -> P
 
 def test_a_claim_says_what_the_plain_mean_over_episodes_makes_of_it() -> None:
     data = with_plain(paper_world(), "ppo-pendulum", -4000.0, rule="dt-aware")
-    told = {each["number"]: each for each in claims_as_json(CLAIMS, data)}
+    told = {each["number"]: each for claim in CLAIMS for each in [claim_as_json(claim, data)]}
     assert (told["12"]["verdict"], told["12"]["with_plain_mean"]) == ("confirmed", "refuted")
     assert [each["with_plain_mean"] for each in told["5"]["elsewhere"][:2]] == ["does not carry over", None]
     assert told["2"]["with_plain_mean"] is None  # it is about curves
@@ -277,7 +277,7 @@ def test_a_claim_says_what_the_plain_mean_over_episodes_makes_of_it() -> None:
 
 
 def test_json_has_the_fields_that_programs_rely_on() -> None:
-    told = claims_as_json(CLAIMS, paper_world())
+    told = [claim_as_json(claim, paper_world()) for claim in CLAIMS]
     assert [each["number"] for each in told] == [
         *("1a", "1b", "2", "3", "4a", "4b", "5", "6", "7", "8", "9", "10", "11", "12", "13a", "13b", "14", "15"),
         *("headline", "most"),
@@ -290,7 +290,7 @@ def test_json_has_the_fields_that_programs_rely_on() -> None:
     assert fifth["statistic"]["value"] == pytest.approx(3.755, abs=0.001)
     assert fifth["interval"][0] < fifth["statistic"]["value"] < fifth["interval"][1]
     assert (fifth["n"], fifth["scale"], fifth["missing"]) == ([30], 1.0, [])
-    unknown = claims_as_json(CLAIMS, PaperResults({}))[16]
+    unknown = claim_as_json(CLAIMS[16], PaperResults({}))
     assert [unknown[name] for name in ("statistic", "interval", "n", "scale")] == [None] * 4
     assert json.loads(json.dumps(told, allow_nan=False)) == told
 
