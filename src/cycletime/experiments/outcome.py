@@ -112,6 +112,18 @@ class Outcome:
         """Where its runs come from, such as 'closed form' or 'simulated robot'."""
         return tuple(self.about["where"])
 
+    @property
+    def made_by(self) -> tuple[str, str, str]:
+        """Code, machines and wall time of its runs, in words; a CPU is told by its name, as a card is."""
+        machines, wall_s = self.about["machines"], self.about.get("wall_s")
+        codes = {str(each["cycletime"]) for each in machines}
+        devices = {str(each["processor" if each["device"] == "cpu" else "device"]) for each in machines}
+        return (
+            ", ".join(sorted(codes)),
+            ", ".join(sorted(devices)),
+            "not known" if wall_s is None else f"{wall_s:,.0f} s",
+        )
+
     @cached_property
     def n(self) -> tuple[int, ...]:
         """The numbers of seeds that cells have, each once."""

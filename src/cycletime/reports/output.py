@@ -25,7 +25,7 @@ from rich.text import Text
 from cycletime.errors import printable
 from cycletime.reports.figures import study_figures
 from cycletime.reports.formatting import TextTable, estimate_as_json
-from cycletime.reports.page.document import PAGE_FILE, render
+from cycletime.reports.page.document import PAGE_FILE, render, write_text
 from cycletime.reports.page.study_page import study_page
 from cycletime.reports.report import FEW_DRAWN, Report
 from cycletime.reports.summary import BestCycleTime, CellKey, Summary
@@ -54,14 +54,14 @@ def write_report(report: Report, out: Path) -> None:
         names.append([path.name for path in save_figures(drawn_figures, out, ("svg", "png")) if path.suffix == ".png"])
     table = StudyResults(report.scores.folder).scores()
     write_whole(out / "scores.csv", lambda file: _write_csv(file, table))
-    _write_text(out / "report.json", json.dumps(report_as_json(report), indent=1) + "\n")
-    _write_text(out / "report.md", report_as_markdown(report, names))
+    write_text(out / "report.json", json.dumps(report_as_json(report), indent=1) + "\n")
+    write_text(out / "report.md", report_as_markdown(report, names))
     write_page(report, out / PAGE_FILE)
 
 
 def write_page(report: Report, file: Path) -> None:
     """Write the page of a report alone, into a folder that is there."""
-    _write_text(file, render(study_page(report)))
+    write_text(file, render(study_page(report)))
 
 
 def _write_csv(path: Path, table: pa.Table) -> None:
@@ -69,11 +69,6 @@ def _write_csv(path: Path, table: pa.Table) -> None:
 
     with path.open("wb") as file:  # pyarrow takes no path that is not UTF-8
         write_csv(table, file)
-
-
-def _write_text(path: Path, text: str) -> None:
-    made = text.encode(errors="backslashreplace")  # the command may name a folder that is not UTF-8
-    write_whole(path, lambda file: file.write_bytes(made))
 
 
 def report_as_json(report: Report) -> dict[str, Any]:

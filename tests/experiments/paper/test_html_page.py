@@ -10,7 +10,7 @@ import pytest
 from cycletime.experiments.paper.claims import CLAIMS
 from cycletime.experiments.paper.data import PaperResults
 from cycletime.experiments.paper.figures import FIGURES, describe_figures, missing_figures
-from cycletime.experiments.paper.report import paper_page
+from cycletime.experiments.paper.report import judge_all, paper_page
 from cycletime.reports.page.document import render
 from cycletime.reports.page.figures import plain_text
 from tests.experiments.paper.synthetic import synthetic_data
@@ -32,7 +32,8 @@ def small_data(*only: str) -> PaperResults:
 
 @pytest.fixture(scope="module")
 def html() -> str:
-    return render(paper_page(small_data("ppo-baseline", "ppo-dt-aware")))
+    data = small_data("ppo-baseline", "ppo-dt-aware")
+    return render(paper_page(data, judge_all(data)))
 
 
 def test_every_claim_has_its_verdict_and_its_criterion(html: str) -> None:
@@ -93,6 +94,7 @@ def test_films_are_in_the_page_where_there_are_some(tmp_path: Path) -> None:
     kept = [{**told, "file": "a.gif"}, {**told, "file": "missing.gif"}, {**told, "file": "../outside.gif"}]
     (clips / "clips.json").write_text(json.dumps(kept))
     (tmp_path / "outside.gif").write_bytes(b"GIF89a")
-    html = render(paper_page(replace(small_data("ppo-baseline"), folder=tmp_path)))
+    data = replace(small_data("ppo-baseline"), folder=tmp_path)
+    html = render(paper_page(data, judge_all(data)))
     assert [name for name in blocks(html) if name.startswith("film")] == ["film-0"]
     assert "PPO on Reacher at 4 ms, baseline" in html

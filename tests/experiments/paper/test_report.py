@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cycletime.experiments.paper.claims import CLAIMS, claims_as_json
 from cycletime.experiments.paper.data import PaperResults
-from cycletime.experiments.paper.report import claim_text, index_markdown, write_report
+from cycletime.experiments.paper.report import claim_text, index_markdown, judge_all, write_report
 from tests.experiments.paper.synthetic import synthetic_data
 
 ABOUT = {
@@ -49,7 +49,7 @@ def test_what_comes_from_the_simulated_robot_says_so() -> None:
     scaled = " (scaled down to 50 % of the environment steps)"
     assert verdicts[16] == f"14  not run (simulated robot){scaled}"
     assert not any("simulated robot" in verdict for verdict in (*verdicts[:16], *verdicts[17:]))
-    told = index_markdown(data, [], {}, {})
+    told = index_markdown(data, judge_all(data), [])
     assert "| ppo-robot-fresh | 15 x 300,000 environment steps | simulated robot | 0.5 | " in told
     assert "| 0.2.0+abc | AMD EPYC | 9 s |" in told
     assert [each["sources"] for each in claims_as_json(data)][16] == ["simulated robot"]
@@ -62,7 +62,7 @@ def test_where_the_plain_mean_says_otherwise_the_page_does_too() -> None:
     outcome = data.outcomes["ppo-dt-aware"]
     worse = replace(outcome, cells=tuple(replace(cell, plain=cell.plain - 8.0) for cell in outcome.cells))
     for told, says in ((data, False), (PaperResults({**data.outcomes, "ppo-dt-aware": worse}), True)):
-        for text in (claims_text(told), index_markdown(told, [], {}, {})):
+        for text in (claims_text(told), index_markdown(told, judge_all(told), [])):
             lines = " ".join(text.split())
             assert ("by the plain mean over episodes: refuted." in lines) is says
             assert "By the plain mean over episodes: confirmed." not in lines

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -25,9 +25,9 @@ from cycletime.experiments.horizons.results import Evidence, all_evidence
 from cycletime.experiments.horizons.verdicts import JudgedTrial, decision_text, excluded_text
 from cycletime.experiments.outcome import NotRunError, Outcome, OutcomeCell, Results, winners
 from cycletime.reports.formatting import TextTable, estimate_text
+from cycletime.reports.page.document import write_text
 from cycletime.rules.quantities import decay_in_seconds
 from cycletime.statistics import Estimate, mean_and_error
-from cycletime.training.atomic_files import write_whole
 
 _HORIZON_NAMES = {"discount": "discount", "trace_decay": "trace"}
 _MEASURE_NAMES = {"average": "average", "worst": "worst cycle time"}
@@ -146,19 +146,15 @@ def post_hoc_table(evidence: Evidence) -> str:
 def provenance_table(outcomes: Iterable[Outcome]) -> str:
     """Where the runs come from."""
     header = ("study", "runs", "environment steps", "made by", "code", "on", "wall time")
-    return _markdown(header, [tuple(_provenance(outcome)) for outcome in outcomes])
+    rows = [
+        (each.name, f"{each.about['runs']:,}", f"{each.env_steps:,}", f"`{each.about['command']}`", *each.made_by)
+        for each in outcomes
+    ]
+    return _markdown(header, rows)
 
 
 def _markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(TextTable(header, list(rows)).markdown())
-
-
-def _provenance(outcome: Outcome) -> Iterator[str]:
-    about = outcome.about
-    yield from (outcome.name, f"{about['runs']:,}", f"{outcome.env_steps:,}", f"`{about['command']}`")
-    for key in ("cycletime", "device"):
-        yield ", ".join(sorted({str(each[key]) for each in about["machines"]}))
-    yield "not known" if about.get("wall_s") is None else f"{about['wall_s']:.0f} s"
 
 
 def _horizon_range(rate: str, cells: Sequence[OutcomeCell]) -> str:
@@ -233,7 +229,7 @@ def write_page(results: Results, page: Path) -> list[Path]:
 
     text = fill_page(read_bounded_text(page, _MAX_BYTES, encoding="utf-8"), all_evidence(results))
     figures = save_figures(results, page.parent / FIGURES) if f"({FIGURES.as_posix()}/" in text else []
-    write_whole(page, lambda file: file.write_text(text, encoding="utf-8"))
+    write_text(page, text)
     return [page, *figures]
 
 

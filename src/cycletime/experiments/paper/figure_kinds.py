@@ -94,12 +94,8 @@ class RuleRuns:
         return tuple(map(names.get, places))
 
 
-@dataclass(frozen=True, eq=False)
-class FigurePanel:
-    """One pair of axes; without runs it was not run."""
-
-    title: str
-    runs: tuple[RuleRuns, ...]
+Panels: TypeAlias = Mapping[str, Sequence[RuleRuns]]
+"""By title, the runs that each pair of axes shows; without runs it was not run."""
 
 
 @dataclass(frozen=True)
@@ -132,63 +128,43 @@ class Select:
 
 
 @dataclass(frozen=True)
-class FigurePart:
-    selected: tuple[Select, ...]
-    title: str = ""
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(each.study for each in self.selected))
-
-    def missing(self, data: PaperResults) -> tuple[str, ...]:
-        return tuple(study for study in self.needs if study not in data.outcomes)
-
-    def panel(self, data: PaperResults) -> FigurePanel:
-        """The panel, empty if a study is missing."""
-        return FigurePanel(self.title, () if self.missing(data) else tuple(each.runs(data) for each in self.selected))
-
-
-@dataclass(frozen=True)
-class FigureKind:
-    panels: Callable[[Sequence[FigurePanel]], Iterable[PanelSpec]]
-    settings: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
 class PaperFigure:
     title: str
-    parts: tuple[FigurePart, ...]
-    kind: FigureKind
+    kind: Callable[[Panels], dict[str, Any]]
+    """Its panels and settings, as a `FigureSpec` has them."""
+    parts: Mapping[str, tuple[Select, ...]]
+    """By title, what each pair of axes shows."""
     family: str = ""
     """Figures of a family are compared with each other, and have the same vertical axis."""
 
     def missing(self, data: PaperResults) -> tuple[str, ...]:
         """The studies that keep it from being drawn; none where one part at least is there."""
-        if any(not part.missing(data) for part in self.parts):
-            return ()
-        return tuple(study for study in self.needs if study not in data.outcomes)
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(study for part in self.parts for study in part.needs))
+        lacking = [_missing(selected, data) for selected in self.parts.values()]
+        return tuple(dict.fromkeys(study for each in lacking for study in each)) if all(lacking) else ()
 
     def describe(self, name: str, data: PaperResults) -> FigureSpec:
-        panels = [part.panel(data) for part in self.parts]
-        every = [runs for panel in panels for runs in panel.runs]
-        is_curves, drawn = self.kind.settings["kind"] == "curves", tuple(self.kind.panels(panels))
-        marked = any(panel.x_mark is not None for panel in drawn)
+        panels = {
+            title: () if _missing(selected, data) else tuple(each.runs(data) for each in selected)
+            for title, selected in self.parts.items()
+        }
+        every, settings = [runs for each in panels.values() for runs in each], self.kind(panels)
+        is_curves, marked = settings["kind"] == "curves", any(panel.x_mark is not None for panel in settings["panels"])
+        words = caption(every)
         return FigureSpec(
             name=name,
             title=self.title,
-            panels=drawn,
             cells=_cells(every),
-            caption=caption(panels),
-            print_caption=f"Vertical line: the batch time that is best at 16 ms. {caption(panels)}" if marked else "",
+            caption=words,
+            print_caption=f"Vertical line: the batch time that is best at 16 ms. {words}" if marked else "",
             command=f"cycletime experiment figures paper {name}",
             step_s=float(every[0].env_dt) if is_curves else None,
             pack=name if is_curves else "",
-            **self.kind.settings,
+            **settings,
         )
+
+
+def _missing(selected: Iterable[Select], data: PaperResults) -> list[str]:
+    return [each.study for each in selected if each.study not in data.outcomes]
 
 
 def batch_time_s(cell: OutcomeCell) -> float:
@@ -207,34 +183,46 @@ def discount_text(discount: float) -> str:
     return f"{discount:.{digits}f}".lstrip("0") if discount < 1 else "1"
 
 
-def split_by(kind: _Place, name: Callable[[float], str], panels: Sequence[FigurePanel]) -> list[FigurePanel]:
+def _split_by(kind: _Place, name: Callable[[float], str], panels: Panels) -> Panels:
     """From a single panel, one for each kind of cell, such as each batch time."""
-    (panel,) = panels
-    kinds = sorted({kind(cell) for each in panel.runs for cell in each.cells})
+    (every,) = panels.values()
 
-    def part(wanted: float) -> FigurePanel:
-        chosen = (each.where(lambda cell: kind(cell) == wanted) for each in panel.runs)
-        return FigurePanel(name(wanted), tuple(each for each in chosen if each.cells))
+    def part(wanted: float) -> list[RuleRuns]:
+        chosen = (runs.where(lambda cell: kind(cell) == wanted) for runs in every)
+        return [runs for runs in chosen if runs.cells]
 
-    return [part(each) for each in kinds]
+    return {name(each): part(each) for each in sorted({kind(cell) for runs in every for cell in runs.cells})}
 
 
-def _curve_panels(panels: Sequence[FigurePanel]) -> Iterable[PanelSpec]:
+def curves(panels: Panels) -> dict[str, Any]:
     rules = _rules(panels)
-    for panel in panels:
-        lines = [
-            replace(_dt_line(runs, cell.dt, rules), cells=(runs.name_of(cell),))
-            for runs in panel.runs
-            for cell in sorted(runs.cells, key=lambda cell: cell.dt)
-        ]
-        yield PanelSpec(panel.title, tuple(lines))
+    drawn = [
+        PanelSpec(
+            title,
+            tuple(
+                replace(_dt_line(each, cell.dt, rules), cells=(each.name_of(cell),))
+                for each in runs
+                for cell in sorted(each.cells, key=lambda cell: cell.dt)
+            ),
+        )
+        for title, runs in panels.items()
+    ]
+    return {"panels": tuple(drawn), "kind": "curves", "y_label": RETURN}
 
 
-def _dt_panels(panels: Sequence[FigurePanel]) -> Iterable[PanelSpec]:
+def curves_by_batch_time(panels: Panels) -> dict[str, Any]:
+    return curves(_split_by(batch_time_s, lambda seconds: f"batch time {seconds:g} s", panels))
+
+
+def curves_by_discount(panels: Panels) -> dict[str, Any]:
+    return curves(_split_by(lambda cell: cell.values["discount"], lambda g: rf"$\gamma$ = {discount_text(g)}", panels))
+
+
+def against_dt(panels: Panels) -> dict[str, Any]:
     """Against the cycle time, a line for each rule, and reference scores without learning."""
-    rules = _rules(panels)
-    for panel in panels:
-        dts = sorted({dt for runs in panel.runs for dt in runs.dts})
+    rules, drawn = _rules(panels), []
+    for title, every in panels.items():
+        dts = sorted({dt for runs in every for dt in runs.dts})
         lines = [
             LineSpec(
                 runs.rule,
@@ -243,15 +231,16 @@ def _dt_panels(panels: Sequence[FigurePanel]) -> Iterable[PanelSpec]:
                 DASHES[index],
                 MARKERS[rules.index(runs.rule)],
             )
-            for index, runs in enumerate(panel.runs)
+            for index, runs in enumerate(every)
         ]
-        lines += reference_lines(panel.runs[0].cells[0].labels["task"], dts) if panel.runs else []
-        yield PanelSpec(panel.title, tuple(lines), tuple(float(dt) * 1e3 for dt in dts))
+        lines += reference_lines(every[0].cells[0].labels["task"], dts) if every else []
+        drawn.append(PanelSpec(title, tuple(lines), tuple(float(dt) * 1e3 for dt in dts)))
+    return {"panels": tuple(drawn), **_POINTS, "x_label": CYCLE_TIME, "same_scale": False}
 
 
-def _rules(panels: Sequence[FigurePanel]) -> list[str]:
+def _rules(panels: Panels) -> list[str]:
     """All rules of a figure, so that each looks the same in every panel, and no two look alike."""
-    return list(dict.fromkeys(runs.rule for panel in panels for runs in panel.runs))
+    return list(dict.fromkeys(runs.rule for every in panels.values() for runs in every))
 
 
 def _rule_colour(rule: str, index: int) -> str:
@@ -259,24 +248,25 @@ def _rule_colour(rule: str, index: int) -> str:
     return COLOURS[known % len(COLOURS)]
 
 
-def _batch_time_panels(panels: Sequence[FigurePanel]) -> Iterable[PanelSpec]:
+def against_batch_time(panels: Panels) -> dict[str, Any]:
     """Against the batch time, with a line at the one that is best at 16 ms.
 
     Beside points of the baseline, print has those of dt-aware values that follow from it.
     """
-    rules = _rules(panels)
-    for panel in panels:
-        spec = _panel_by_dt(panel, batch_time_s, rules)
-        if any(runs.ring for runs in panel.runs):
+    rules, drawn = _rules(panels), []
+    for title, every in panels.items():
+        spec = _panel_by_dt(title, every, batch_time_s, rules)
+        if any(runs.ring for runs in every):
             followed = replace(
-                panel.runs[0].where(lambda cell: batch_time_s(cell) == _BASELINE_BATCH_TIME_S),
+                every[0].where(lambda cell: batch_time_s(cell) == _BASELINE_BATCH_TIME_S),
                 rule=f"dt-aware from the baseline ({_BASELINE_BATCH_TIME_S:g} s)",
                 ring="solid",
             )
-            with_followed = replace(panel, runs=(*panel.runs, followed))
-            circled = _panel_by_dt(with_followed, batch_time_s, [*rules, followed.rule]).lines[len(spec.lines) :]
-            spec = replace(spec, lines=(*spec.lines, *(replace(line, is_on_page=False) for line in circled)))
-        yield replace(spec, x_mark=_tuned_batch_time_s(panel.runs[0])) if panel.runs else spec
+            circled = _panel_by_dt(title, [*every, followed], batch_time_s, [*rules, followed.rule])
+            only_print = [replace(line, is_on_page=False) for line in circled.lines[len(spec.lines) :]]
+            spec = replace(spec, lines=(*spec.lines, *only_print))
+        drawn.append(replace(spec, x_mark=_tuned_batch_time_s(every[0])) if every else spec)
+    return {"panels": tuple(drawn), **_POINTS, "x_label": "batch time (s)"}
 
 
 def _tuned_batch_time_s(runs: RuleRuns) -> float | None:
@@ -286,27 +276,34 @@ def _tuned_batch_time_s(runs: RuleRuns) -> float | None:
     return max(found, key=found.__getitem__, default=None)
 
 
-def _discount_panels(panels: Sequence[FigurePanel]) -> Iterable[PanelSpec]:
-    for panel in panels:
-        spec = _panel_by_dt(panel, discount_place, _rules(panels))
-        cells = [cell for runs in panel.runs for cell in runs.cells]
-        discounts = {discount_place(cell): float(cell.values["discount"]) for cell in cells}
-        yield replace(spec, names=tuple(discount_text(discounts[place]) for place in spec.places))
+def against_discount(panels: Panels) -> dict[str, Any]:
+    drawn = []
+    for title, every in panels.items():
+        spec = _panel_by_dt(title, every, discount_place, _rules(panels))
+        discounts = {discount_place(cell): cell.values["discount"] for runs in every for cell in runs.cells}
+        drawn.append(replace(spec, names=tuple(discount_text(discounts[place]) for place in spec.places)))
+    return {
+        "panels": tuple(drawn),
+        **_POINTS,
+        "x_label": r"discount $\gamma$ = .99$^e$, on a logarithmic axis of $e$",
+        "x_axis": "linear",
+        "same_scale": False,
+    }
 
 
-def _panel_by_dt(panel: FigurePanel, place: _Place, rules: Sequence[str]) -> PanelSpec:
+def _panel_by_dt(title: str, every: Sequence[RuleRuns], place: _Place, rules: Sequence[str]) -> PanelSpec:
     """Lines against something else than the cycle time, one for each cycle time of each rule."""
-    places = sorted({place(cell) for runs in panel.runs for cell in runs.cells})
+    places = sorted({place(cell) for runs in every for cell in runs.cells})
     lines = [
         replace(
             _dt_line(runs, dt, rules),
             cells=runs.where(lambda cell, dt=dt: cell.dt == dt).names_at(places, place),  # type: ignore[misc]
             ring=runs.ring,
         )
-        for runs in panel.runs
+        for runs in every
         for dt in runs.dts
     ]
-    return PanelSpec(panel.title, tuple(lines), tuple(places))
+    return PanelSpec(title, tuple(lines), tuple(places))
 
 
 def _dt_line(runs: RuleRuns, dt: Duration, rules: Sequence[str]) -> LineSpec:
@@ -317,11 +314,12 @@ def _dt_line(runs: RuleRuns, dt: Duration, rules: Sequence[str]) -> LineSpec:
     return LineSpec(name, (), colour, dash, marker, colour_name=rf"$\delta t$ = {dt_text(dt)}", dash_name=runs.rule)
 
 
-def _variant_panels(panels: Sequence[FigurePanel]) -> Iterable[PanelSpec]:
+def code_variants(panels: Panels) -> dict[str, Any]:
     """The released code's variants side by side, a line for each cycle time and rule."""
-    for panel in panels:
+    drawn = []
+    for title, every in panels.items():
         lines: dict[tuple[Duration, str], dict[tuple[str, str], str]] = {}
-        for runs in panel.runs:
+        for runs in every:
             for cell in runs.cells:
                 variant = cell.values["learn_when"], cell.values["initial_weights"]
                 lines.setdefault((cell.dt, runs.rule), {})[variant] = runs.name_of(cell)
@@ -335,36 +333,12 @@ def _variant_panels(panels: Sequence[FigurePanel]) -> Iterable[PanelSpec]:
             )
             for (dt, rule), names in sorted(lines.items())
         ]
-        places = tuple(float(place) for place in range(len(CODE_VARIANTS)))
-        yield PanelSpec(panel.title, tuple(specs), places, tuple(CODE_VARIANTS.values()))
+        places = tuple(map(float, range(len(CODE_VARIANTS))))
+        drawn.append(PanelSpec(title, tuple(specs), places, tuple(CODE_VARIANTS.values())))
+    return {"panels": tuple(drawn), **_POINTS, "x_label": "", "x_axis": "categories", "same_scale": False}
 
 
 _POINTS: dict[str, Any] = {"kind": "points", "y_label": PERFORMANCE}
-_CURVES: dict[str, Any] = {"kind": "curves", "y_label": RETURN}
-CURVES = FigureKind(_curve_panels, _CURVES)
-CURVES_BY_BATCH_TIME = FigureKind(
-    lambda panels: _curve_panels(split_by(batch_time_s, lambda seconds: f"batch time {seconds:g} s", panels)), _CURVES
-)
-CURVES_BY_DISCOUNT = FigureKind(
-    lambda panels: _curve_panels(
-        split_by(lambda cell: cell.values["discount"], lambda g: rf"$\gamma$ = {discount_text(g)}", panels)
-    ),
-    _CURVES,
-)
-AGAINST_DT = FigureKind(_dt_panels, {**_POINTS, "x_label": CYCLE_TIME, "same_scale": False})
-AGAINST_BATCH_TIME = FigureKind(_batch_time_panels, {**_POINTS, "x_label": "batch time (s)"})
-AGAINST_DISCOUNT = FigureKind(
-    _discount_panels,
-    {
-        **_POINTS,
-        "x_label": r"discount $\gamma$ = .99$^e$, on a logarithmic axis of $e$",
-        "x_axis": "linear",
-        "same_scale": False,
-    },
-)
-CODE_VARIANTS_SIDE_BY_SIDE = FigureKind(
-    _variant_panels, {**_POINTS, "x_label": "", "x_axis": "categories", "same_scale": False}
-)
 
 
 def _cells(runs: Iterable[RuleRuns]) -> dict[str, FigureCell]:
@@ -379,38 +353,23 @@ def _cells(runs: Iterable[RuleRuns]) -> dict[str, FigureCell]:
     return found
 
 
-def caption(panels: Sequence[FigurePanel]) -> str:
+def caption(runs: Sequence[RuleRuns]) -> str:
     """The sentences below a figure: scale, seeds, runs that diverged, origin of the data."""
-    runs = [each for panel in panels for each in panel.runs]
-    found = [
-        _scale_sentence(runs),
-        _seeds_sentence(runs),
-        _diverged_sentence(runs),
-        f"Data: {join_words(sorted({where for each in runs for where in each.outcome.sources}))}.",
-    ]
-    return " ".join(sentence for sentence in found if sentence)
-
-
-def _seeds_sentence(runs: Iterable[RuleRuns]) -> str:
-    if all(len(cell.seeds) == 1 for each in runs for cell in each.cells):
-        return "n = 1 seed, so without standard errors."
-    return f"Means over {_per_study(runs, lambda each: _seeds_text(each.cells[0].seeds))} ± one standard error."
-
-
-def _scale_sentence(runs: Iterable[RuleRuns]) -> str:
-    if all(each.outcome.scale == 1 for each in runs):
-        return ""
-    return (
-        f"Scaled-down: {_per_study(runs, lambda each: f'{100 * each.outcome.scale:.3g} % of the environment steps')}."
-    )
-
-
-def _diverged_sentence(runs: Iterable[RuleRuns]) -> str:
-    cells = {id(cell): cell for each in runs for cell in each.cells}.values()
+    cells = list({id(cell): cell for each in runs for cell in each.cells}.values())
     astray = sum(int((~np.isfinite(cell.scores)).sum()) for cell in cells)
-    if not astray:
-        return ""
-    return f"{astray} run{'' if astray == 1 else 's'} of {sum(len(cell.seeds) for cell in cells):,} diverged, left out."
+    found = []
+    if any(each.outcome.scale != 1 for each in runs):
+        scales = _per_study(runs, lambda each: f"{100 * each.outcome.scale:.3g} % of the environment steps")
+        found.append(f"Scaled-down: {scales}.")
+    if all(len(cell.seeds) == 1 for cell in cells):
+        found.append("n = 1 seed, so without standard errors.")
+    else:
+        found.append(f"Means over {_per_study(runs, _seeds_text)} ± one standard error.")
+    if astray:
+        every = sum(len(cell.seeds) for cell in cells)
+        found.append(f"{astray} run{'' if astray == 1 else 's'} of {every:,} diverged, left out.")
+    sources = sorted({where for each in runs for where in each.outcome.sources})
+    return " ".join([*found, f"Data: {join_words(sources)}."])
 
 
 def _per_study(runs: Iterable[RuleRuns], words: Callable[[RuleRuns], str]) -> str:
@@ -424,5 +383,6 @@ def _per_study(runs: Iterable[RuleRuns], words: Callable[[RuleRuns], str]) -> st
     return join_words([f"{text} ({', '.join(names)})" for text, names in studies.items()])
 
 
-def _seeds_text(seeds: Sequence[int]) -> str:
-    return f"n = {len(seeds)} seed{'' if len(seeds) == 1 else 's'}"
+def _seeds_text(runs: RuleRuns) -> str:
+    n = len(runs.cells[0].seeds)
+    return f"n = {n} seed{'' if n == 1 else 's'}"

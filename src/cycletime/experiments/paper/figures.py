@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cycletime.experiments.investigation import winners_name
 from cycletime.experiments.paper.data import BASELINE_BATCH, PaperResults
 from cycletime.experiments.paper.figure_kinds import (
-    AGAINST_BATCH_TIME,
-    AGAINST_DISCOUNT,
-    AGAINST_DT,
-    CODE_VARIANTS_SIDE_BY_SIDE,
-    CURVES,
-    CURVES_BY_BATCH_TIME,
-    CURVES_BY_DISCOUNT,
-    FigurePart,
+    Panels,
     PaperFigure,
     Select,
+    against_batch_time,
+    against_discount,
+    against_dt,
+    code_variants,
+    curves,
+    curves_by_batch_time,
+    curves_by_discount,
 )
 from cycletime.experiments.paper.sac_claims import ROBOT_BASELINE, ROBOT_PEAK, ROBOT_SCALED
 from cycletime.reports.figure import FigureSpec
@@ -29,268 +30,226 @@ if TYPE_CHECKING:
 _TUNED, _SAC_TUNED, _PENDULUM_TUNED = map(winners_name, ("ppo-grid", "sac-gamma-sweep", "pendulum-grid"))
 _SHORT, _LONG = ("4ms", "8ms"), ("32ms", "64ms")
 _AWARE, _BASELINE = {"rule": "dt-aware"}, {"rule": "baseline"}
-_KEPT_AND_SCALED = (r"baseline ($\gamma$ = .99)", r"scaled ($\gamma$ = .99$^{\delta t / 16\,\mathrm{ms}}$)")
-_ROBOT_DISCOUNTS = r"$\gamma_{\delta t, 1}$ = .9227$^3$ = .786 and $\gamma_{\delta t, 2}$ = .9227"
-
-
-def _part(*selected: Select, title: str = "") -> tuple[FigurePart, ...]:
-    return (FigurePart(selected, title),)
-
-
-def _discounts(baseline: str, aware: str, *rules: str, title: str = "") -> tuple[FigurePart, ...]:
-    """SAC's dt-aware discounts, of the rules 'tuned-scaled' and 'tuned', with the baseline as the second line."""
-    names = {
-        "tuned-scaled": r"$\gamma_{\delta t, 1}$ (tuned at 16 ms, scaled)",
-        "tuned": r"$\gamma_{\delta t, 2}$ (tuned at 16 ms, kept)",
-    }
-    first, *others = (Select(aware, names[rule], {"rule": rule}) for rule in rules)
-    return _part(first, Select(baseline, "baseline"), *others, title=title)
-
-
-def _pendulum_rules(*rules: str, title: str = "") -> tuple[FigurePart, ...]:
-    """PPO's rules on the Double Pendulum, as the paper ran them."""
-    return _part(*(Select("ppo-pendulum", rule, {"rule": rule}) for rule in rules), title=title)
-
-
-def _batch_times(aware: str, *others: Select, title: str = "", dts: tuple[str, ...] = ()) -> tuple[FigurePart, ...]:
-    """The dt-aware rule and others at all batch times, and perhaps only at some cycle times."""
-    return _part(Select(aware, "dt-aware", dts=dts), *others, title=title)
-
-
-def _robot_rules(study: str) -> tuple[FigurePart, ...]:
-    """PPO's rules on the robot; at 40 ms, where the values come from, they are the same."""
-    return _part(Select(study, "dt-aware", _AWARE), Select(study, "baseline", _BASELINE, ("10ms",)))
-
-
-def _code_variants(task: str, title: str, baseline: Select, aware: Select) -> tuple[FigurePart, ...]:
-    """Baseline and dt-aware values with the paper's text and with variants of the released code."""
-    variants = [Select("ppo-released-code", rule, {"rule": rule, "task": task}) for rule in ("baseline", "dt-aware")]
-    return _part(*variants, baseline, aware, title=title)
-
-
-_SAC_PENDULUM = ("sac-pendulum-baseline", "sac-pendulum-dt-aware")
-_SCALED, _CONSTANT = Select("ppo-scaled", "scaled"), Select("ppo-constant", "constant")
 _FROM_BASELINE = {**_AWARE, "batch": BASELINE_BATCH}
+_PPO_BASELINE, _SAC_BASELINE = Select("ppo-baseline", "baseline"), Select("sac-baseline", "baseline")
+_PPO_AWARE, _SCALED = Select("ppo-dt-aware", "dt-aware"), Select("ppo-scaled", "scaled")
+_CONSTANT = Select("ppo-constant", "constant")
+_PENDULUM_AWARE = Select("ppo-pendulum", "dt-aware", _AWARE)
+_PENDULUM_BASELINE = Select("ppo-pendulum", "baseline", _BASELINE)
+_SAC_PENDULUM_BASELINE = Select("sac-pendulum-baseline", "baseline")
+_SCALED_TITLE = r"PPO on Reacher: dt-aware, and with $\gamma$ and $\lambda$ scaled at short cycle times too"
+_CONSTANT_TITLE = r"PPO on Reacher: dt-aware, and with $\gamma$ and $\lambda$ kept at long cycle times too"
+
+
+def _figure(title: str, kind: Callable[[Panels], dict[str, Any]], *selected: Select, family: str = "") -> PaperFigure:
+    """A figure with a single pair of axes."""
+    return PaperFigure(title, kind, {"": selected}, family)
+
+
+def _gamma(number: int, study: str) -> Select:
+    """SAC's first or second dt-aware discount."""
+    rule, words = {1: ("tuned-scaled", "scaled"), 2: ("tuned", "kept")}[number]
+    return Select(study, rf"$\gamma_{{\delta t, {number}}}$ (tuned at 16 ms, {words})", {"rule": rule})
+
+
+def _robot_rules(study: str) -> tuple[Select, ...]:
+    """PPO's rules on the robot; at 40 ms, where the values come from, they are the same."""
+    return Select(study, "dt-aware", _AWARE), Select(study, "baseline", _BASELINE, ("10ms",))
+
+
+def _code_variants(task: str, baseline: str, aware: str, labels: Mapping[str, object]) -> tuple[Select, ...]:
+    """Baseline and dt-aware values with variants of the released code, and with the paper's text."""
+    return (
+        *(Select("ppo-released-code", rule, {"rule": rule, "task": task}) for rule in ("baseline", "dt-aware")),
+        Select(baseline, "baseline", _BASELINE, _SHORT),
+        Select(aware, "dt-aware", labels, _SHORT),
+    )
+
 
 FIGURES: dict[str, PaperFigure] = {
-    "ppo-baseline": PaperFigure("Baseline PPO on Reacher", _part(Select("ppo-baseline", "baseline")), CURVES),
-    "ppo-tuned": PaperFigure(
+    "ppo-baseline": _figure("Baseline PPO on Reacher", curves, _PPO_BASELINE),
+    "ppo-tuned": _figure(
         "PPO on Reacher: the baseline, and values tuned at each cycle time",
-        _part(Select(_TUNED, "tuned (fresh seeds)"), Select("ppo-baseline", "baseline")),
-        AGAINST_DT,
+        against_dt,
+        *(Select(_TUNED, "tuned (fresh seeds)"), _PPO_BASELINE),
     ),
-    "ppo-batch-time": PaperFigure(
+    "ppo-batch-time": _figure(
         "dt-aware PPO on Reacher, from different batch sizes at 16 ms",
-        _batch_times("ppo-dt-aware", Select("ppo-baseline", "baseline", _BASELINE, ring="dashed")),
-        AGAINST_BATCH_TIME,
-        "PPO against batch time",
+        against_batch_time,
+        *(_PPO_AWARE, Select("ppo-baseline", "baseline", _BASELINE, ring="dashed")),
+        family="PPO against batch time",
     ),
-    "ppo-scaled": PaperFigure(
-        r"PPO on Reacher: dt-aware, and with $\gamma$ and $\lambda$ scaled at short cycle times too",
-        _batch_times("ppo-dt-aware", _SCALED),
-        AGAINST_BATCH_TIME,
-        "PPO against batch time",
-    ),
-    "sac-baseline": PaperFigure(
-        "Baseline SAC on Reacher", _part(Select("sac-baseline", "baseline")), CURVES, "SAC curves"
-    ),
-    "sac-tuned": PaperFigure(
+    "ppo-scaled": _figure(_SCALED_TITLE, against_batch_time, _PPO_AWARE, _SCALED, family="PPO against batch time"),
+    "sac-baseline": _figure("Baseline SAC on Reacher", curves, _SAC_BASELINE, family="SAC curves"),
+    "sac-tuned": _figure(
         r"SAC on Reacher: choices of the discount $\gamma$",
-        _part(
-            Select(_SAC_TUNED, "tuned (fresh seeds)"),
-            Select("sac-baseline", "baseline"),
-            Select("sac-scaled", "scaled"),
-        ),
-        AGAINST_DT,
+        against_dt,
+        *(Select(_SAC_TUNED, "tuned (fresh seeds)"), _SAC_BASELINE, Select("sac-scaled", "scaled")),
     ),
-    "sac-gamma": PaperFigure(
+    "sac-gamma": _figure(
         r"SAC on Reacher: a sweep of the discount $\gamma$",
-        _part(
-            Select("sac-gamma-sweep", "sweep"),
-            Select("sac-baseline", _KEPT_AND_SCALED[0], ring="dashed"),
-            Select("sac-scaled", _KEPT_AND_SCALED[1], ring="solid"),
-        ),
-        AGAINST_DISCOUNT,
+        against_discount,
+        Select("sac-gamma-sweep", "sweep"),
+        Select("sac-baseline", r"baseline ($\gamma$ = .99)", ring="dashed"),
+        Select("sac-scaled", r"scaled ($\gamma$ = .99$^{\delta t / 16\,\mathrm{ms}}$)", ring="solid"),
     ),
     "three-part": PaperFigure(
         "dt-aware values and the baseline",
-        (
-            *_discounts("sac-baseline", "sac-dt-aware", "tuned-scaled", "tuned", title="SAC on Reacher"),
-            *_pendulum_rules("dt-aware", "baseline", title="PPO on Double Pendulum"),
-            *_discounts(*_SAC_PENDULUM, "tuned-scaled", "tuned", title="SAC on Double Pendulum"),
-        ),
-        AGAINST_DT,
-    ),
-    "ppo-dt0": PaperFigure(
-        "dt-aware PPO on Reacher, from values tuned at different cycle times",
-        _part(
-            *(
-                Select(f"ppo-dt0-{ms}ms", f"dt-aware from {ms} ms (b {{batch}}, m {{minibatch}})", start=f"{ms}ms")
-                for ms in (4, 16, 64)
+        against_dt,
+        {
+            "SAC on Reacher": (_gamma(1, "sac-dt-aware"), _SAC_BASELINE, _gamma(2, "sac-dt-aware")),
+            "PPO on Double Pendulum": (_PENDULUM_AWARE, _PENDULUM_BASELINE),
+            "SAC on Double Pendulum": (
+                *(_gamma(1, "sac-pendulum-dt-aware"), _SAC_PENDULUM_BASELINE, _gamma(2, "sac-pendulum-dt-aware")),
             ),
-            Select(_TUNED, "tuned at each cycle time"),
-        ),
-        AGAINST_DT,
+        },
     ),
-    "ppo-robot": PaperFigure(
+    "ppo-dt0": _figure(
+        "dt-aware PPO on Reacher, from values tuned at different cycle times",
+        against_dt,
+        *(
+            Select(f"ppo-dt0-{ms}ms", f"dt-aware from {ms} ms (b {{batch}}, m {{minibatch}})", start=f"{ms}ms")
+            for ms in (4, 16, 64)
+        ),
+        Select(_TUNED, "tuned at each cycle time"),
+    ),
+    "ppo-robot": _figure(
         "PPO on the simulated robot, from b = 400 and m = 10 at 40 ms",
-        _robot_rules("ppo-robot"),
-        CURVES,
-        "PPO robot curves",
+        curves,
+        *_robot_rules("ppo-robot"),
+        family="PPO robot curves",
     ),
-    "sac-robot": PaperFigure(
+    "sac-robot": _figure(
         r"SAC on the simulated robot: the discount $\gamma$ at 40 and 120 ms",
-        _part(
-            Select("sac-robot-sweep", "40 ms"),
-            Select("sac-robot-120ms", "120 ms"),
-            Select("sac-robot-120ms", "baseline", {"discount": ROBOT_BASELINE}, ring="dashed"),
-            Select("sac-robot-120ms", _ROBOT_DISCOUNTS, {"discount": (ROBOT_SCALED, ROBOT_PEAK)}, ring="solid"),
+        against_discount,
+        Select("sac-robot-sweep", "40 ms"),
+        Select("sac-robot-120ms", "120 ms"),
+        Select("sac-robot-120ms", "baseline", {"discount": ROBOT_BASELINE}, ring="dashed"),
+        Select(
+            "sac-robot-120ms",
+            r"$\gamma_{\delta t, 1}$ = .9227$^3$ = .786 and $\gamma_{\delta t, 2}$ = .9227",
+            {"discount": (ROBOT_SCALED, ROBOT_PEAK)},
+            ring="solid",
         ),
-        AGAINST_DISCOUNT,
     ),
-    "ppo-constant": PaperFigure(
-        r"PPO on Reacher: dt-aware, and with $\gamma$ and $\lambda$ kept at long cycle times too",
-        _batch_times("ppo-dt-aware", _CONSTANT),
-        AGAINST_BATCH_TIME,
-        "PPO against batch time",
+    "ppo-constant": _figure(
+        _CONSTANT_TITLE, against_batch_time, _PPO_AWARE, _CONSTANT, family="PPO against batch time"
     ),
-    "ppo-batch-time-curves": PaperFigure(
-        "dt-aware PPO on Reacher",
-        _batch_times("ppo-dt-aware"),
-        CURVES_BY_BATCH_TIME,
-        "PPO curves by batch time",
+    "ppo-batch-time-curves": _figure(
+        "dt-aware PPO on Reacher", curves_by_batch_time, _PPO_AWARE, family="PPO curves by batch time"
     ),
-    "ppo-scaled-curves": PaperFigure(
-        r"PPO on Reacher: dt-aware, and with $\gamma$ and $\lambda$ scaled at short cycle times too",
-        _batch_times("ppo-dt-aware", _SCALED, dts=_SHORT),
-        CURVES_BY_BATCH_TIME,
-        "PPO curves by batch time",
+    "ppo-scaled-curves": _figure(
+        _SCALED_TITLE,
+        curves_by_batch_time,
+        *(replace(_PPO_AWARE, dts=_SHORT), _SCALED),
+        family="PPO curves by batch time",
     ),
-    "ppo-constant-curves": PaperFigure(
-        r"PPO on Reacher: dt-aware, and with $\gamma$ and $\lambda$ kept at long cycle times too",
-        _batch_times("ppo-dt-aware", _CONSTANT, dts=_LONG),
-        CURVES_BY_BATCH_TIME,
-        "PPO curves by batch time",
+    "ppo-constant-curves": _figure(
+        _CONSTANT_TITLE,
+        curves_by_batch_time,
+        *(replace(_PPO_AWARE, dts=_LONG), _CONSTANT),
+        family="PPO curves by batch time",
     ),
-    "sac-gamma-curves": PaperFigure(
+    "sac-gamma-curves": _figure(
         r"SAC on Reacher: a sweep of the discount $\gamma$",
-        _part(Select("sac-gamma-sweep", "sweep")),
-        CURVES_BY_DISCOUNT,
+        curves_by_discount,
+        Select("sac-gamma-sweep", "sweep"),
     ),
-    "sac-dt-aware-curves-1": PaperFigure(
+    "sac-dt-aware-curves-1": _figure(
         r"SAC on Reacher: $\gamma_{\delta t, 1}$ = .851$^{\delta t / 16\,\mathrm{ms}}$ and the baseline",
-        _discounts("sac-baseline", "sac-dt-aware", "tuned-scaled"),
-        CURVES,
-        "SAC curves",
+        curves,
+        *(_gamma(1, "sac-dt-aware"), _SAC_BASELINE),
+        family="SAC curves",
     ),
-    "sac-dt-aware-curves-2": PaperFigure(
+    "sac-dt-aware-curves-2": _figure(
         r"SAC on Reacher: $\gamma_{\delta t, 2}$ = .851 and the baseline",
-        _discounts("sac-baseline", "sac-dt-aware", "tuned"),
-        CURVES,
-        "SAC curves",
+        curves,
+        *(_gamma(2, "sac-dt-aware"), _SAC_BASELINE),
+        family="SAC curves",
     ),
-    "pendulum-baseline-curves": PaperFigure(
-        "Baseline PPO on Double Pendulum", _pendulum_rules("baseline"), CURVES, "PPO pendulum curves"
+    "pendulum-baseline-curves": _figure(
+        "Baseline PPO on Double Pendulum", curves, _PENDULUM_BASELINE, family="PPO pendulum curves"
     ),
-    "pendulum-dt-aware-curves": PaperFigure(
+    "pendulum-dt-aware-curves": _figure(
         "PPO on Double Pendulum: dt-aware and the baseline",
-        _pendulum_rules("dt-aware", "baseline"),
-        CURVES,
-        "PPO pendulum curves",
+        curves,
+        *(_PENDULUM_AWARE, _PENDULUM_BASELINE),
+        family="PPO pendulum curves",
     ),
-    "sac-pendulum-curves-baseline": PaperFigure(
-        "Baseline SAC on Double Pendulum",
-        _part(Select("sac-pendulum-baseline", "baseline")),
-        CURVES,
-        "SAC pendulum curves",
+    "sac-pendulum-curves-baseline": _figure(
+        "Baseline SAC on Double Pendulum", curves, _SAC_PENDULUM_BASELINE, family="SAC pendulum curves"
     ),
-    "sac-pendulum-curves-1": PaperFigure(
+    "sac-pendulum-curves-1": _figure(
         r"SAC on Double Pendulum: $\gamma_{\delta t, 1}$ = .9987$^{\delta t / 16\,\mathrm{ms}}$ and the baseline",
-        _discounts(*_SAC_PENDULUM, "tuned-scaled"),
-        CURVES,
-        "SAC pendulum curves",
+        curves,
+        *(_gamma(1, "sac-pendulum-dt-aware"), _SAC_PENDULUM_BASELINE),
+        family="SAC pendulum curves",
     ),
-    "sac-pendulum-curves-2": PaperFigure(
+    "sac-pendulum-curves-2": _figure(
         r"SAC on Double Pendulum: $\gamma_{\delta t, 2}$ = .9987 and the baseline",
-        _discounts(*_SAC_PENDULUM, "tuned"),
-        CURVES,
-        "SAC pendulum curves",
+        curves,
+        *(_gamma(2, "sac-pendulum-dt-aware"), _SAC_PENDULUM_BASELINE),
+        family="SAC pendulum curves",
     ),
-    "ppo-robot-2000-curves": PaperFigure(
+    "ppo-robot-2000-curves": _figure(
         "PPO on the simulated robot, from b = 2000 and m = 50 at 40 ms",
-        _robot_rules("ppo-robot-2000"),
-        CURVES,
-        "PPO robot curves",
+        curves,
+        *_robot_rules("ppo-robot-2000"),
+        family="PPO robot curves",
     ),
-    "sac-robot-40ms-curves": PaperFigure(
+    "sac-robot-40ms-curves": _figure(
         r"SAC on the simulated robot at 40 ms: a sweep of the discount $\gamma$",
-        _part(Select("sac-robot-sweep", "sweep")),
-        CURVES_BY_DISCOUNT,
-        "SAC robot curves",
+        curves_by_discount,
+        Select("sac-robot-sweep", "sweep"),
+        family="SAC robot curves",
     ),
-    "sac-robot-120ms-curves": PaperFigure(
+    "sac-robot-120ms-curves": _figure(
         r"SAC on the simulated robot at 120 ms: three discounts $\gamma$, and two of them for twice the time",
-        _part(Select("sac-robot-120ms", "as long as at 40 ms"), Select("sac-robot-extended", "for twice the time")),
-        CURVES_BY_DISCOUNT,
-        "SAC robot curves",
+        curves_by_discount,
+        Select("sac-robot-120ms", "as long as at 40 ms"),
+        Select("sac-robot-extended", "for twice the time"),
+        family="SAC robot curves",
     ),
-    "pendulum-tuned": PaperFigure(
+    "pendulum-tuned": _figure(
         "PPO on Double Pendulum: values tuned at each cycle time, the baseline, and dt-aware",
-        _part(
-            Select(_PENDULUM_TUNED, "tuned (fresh seeds)"),
-            Select("ppo-pendulum", "baseline", _BASELINE),
-            Select("ppo-pendulum", "dt-aware", _AWARE),
-        ),
-        AGAINST_DT,
+        against_dt,
+        *(Select(_PENDULUM_TUNED, "tuned (fresh seeds)"), _PENDULUM_BASELINE, _PENDULUM_AWARE),
     ),
     "pendulum-batch-time": PaperFigure(
         "PPO on Double Pendulum, from different batch sizes at 16 ms",
-        (
-            *_batch_times(
-                "pendulum-dt-aware",
-                Select("ppo-pendulum", "baseline", _BASELINE, ring="dashed"),
-                title="dt-aware",
-            ),
-            *_batch_times("pendulum-dt-aware", Select("pendulum-scaled", "scaled"), title="dt-aware and scaled"),
-            *_batch_times("pendulum-dt-aware", Select("pendulum-constant", "constant"), title="dt-aware and constant"),
-        ),
-        AGAINST_BATCH_TIME,
+        against_batch_time,
+        {
+            title: (Select("pendulum-dt-aware", "dt-aware"), other)
+            for title, other in (
+                ("dt-aware", replace(_PENDULUM_BASELINE, ring="dashed")),
+                ("dt-aware and scaled", Select("pendulum-scaled", "scaled")),
+                ("dt-aware and constant", Select("pendulum-constant", "constant")),
+            )
+        },
     ),
     "rule": PaperFigure(
         "PPO's values for 16 ms at other cycle times: carried by the rule, kept, and tuned anew",
-        (
-            *_part(
+        against_dt,
+        {
+            "Reacher": (
                 Select("ppo-dt-aware", "dt-aware", {"batch": BASELINE_BATCH}),
-                Select("ppo-baseline", "baseline"),
+                _PPO_BASELINE,
                 Select(_TUNED, "tuned at each cycle time"),
-                title="Reacher",
             ),
-            *_part(
-                Select("ppo-pendulum", "dt-aware", _AWARE),
-                Select("ppo-pendulum", "baseline", _BASELINE),
+            "Double Pendulum": (
+                _PENDULUM_AWARE,
+                _PENDULUM_BASELINE,
                 Select(_PENDULUM_TUNED, "tuned at each cycle time"),
-                title="Double Pendulum",
             ),
-        ),
-        AGAINST_DT,
+        },
     ),
     "released-code": PaperFigure(
         "PPO with the ways of the paper's text, and with those of the released code",
-        (
-            *_code_variants(
-                "reacher",
-                "Reacher",
-                Select("ppo-baseline", "baseline", _BASELINE, _SHORT),
-                Select("ppo-dt-aware", "dt-aware", _FROM_BASELINE, _SHORT),
-            ),
-            *_code_variants(
-                "double-pendulum",
-                "Double Pendulum",
-                Select("ppo-pendulum", "baseline", _BASELINE, _SHORT),
-                Select("ppo-pendulum", "dt-aware", _AWARE, _SHORT),
-            ),
-        ),
-        CODE_VARIANTS_SIDE_BY_SIDE,
+        code_variants,
+        {
+            "Reacher": _code_variants("reacher", "ppo-baseline", "ppo-dt-aware", _FROM_BASELINE),
+            "Double Pendulum": _code_variants("double-pendulum", "ppo-pendulum", "ppo-pendulum", _AWARE),
+        },
     ),
 }
 """The paper's in its order, then its appendix's, then ours."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from statistics import fmean
@@ -12,20 +13,20 @@ from textwrap import fill
 
 from cycletime.duration import Duration
 from cycletime.experiments.investigation import scale_label
-from cycletime.experiments.judging import Claim, JudgedClaim, Verdict, judge
-from cycletime.experiments.outcome import Outcome, OutcomeCell
+from cycletime.experiments.judging import BySeed, Claim, JudgedClaim, Verdict, judge
 from cycletime.experiments.paper.claims import CHANGES, CLAIMS, claims_as_json
 from cycletime.experiments.paper.data import (
     BASELINE_BATCH,
     DTS,
+    TUNED_AT,
     PaperResults,
     PPORuns,
-    final_or_zero,
     paper_pendulum_runs,
     reacher_runs,
 )
 from cycletime.experiments.paper.experiments import STUDY_NAMES
 from cycletime.experiments.paper.figures import FIGURES, describe_figures, missing_figures, save_figures
+from cycletime.experiments.paper.sac_claims import RobotRuns
 from cycletime.experiments.paper.tables import PUBLISHED_TABLES, TunedTable, tuned_table
 from cycletime.reports.formatting import TextTable, dt_text, join_words, rough_number
 from cycletime.reports.page.document import (
@@ -37,13 +38,14 @@ from cycletime.reports.page.document import (
     figure_html,
     films_html,
     render,
+    write_text,
 )
 from cycletime.reports.page.figures import FigureData
 from cycletime.reports.page.html import bullet_list, code_block, details, html_table, paragraphs, verdict_badge
 from cycletime.reports.page.values import UsedValues, reference_table, settings_table, values_table
 from cycletime.statistics import compare
 from cycletime.tasks.references import references
-from cycletime.training.atomic_files import disk_errors, write_whole
+from cycletime.training.atomic_files import make_folder
 from cycletime.training.make_specs import TUNABLE
 from cycletime.training.worlds import task_class
 
@@ -83,93 +85,74 @@ def verdict_label(found: JudgedClaim) -> str:
 
 def write_report(data: PaperResults, folder: Path) -> list[Path]:
     """Write figures, tables, verdicts, and pages that show them all, into a folder, which is made; the files."""
-    with disk_errors(folder):
-        (folder / "tables").mkdir(parents=True, exist_ok=True)
+    make_folder(folder / "tables")
     written = save_figures(data, folder / "figures")
-    figures = list(dict.fromkeys(path.stem for path in written))
-    there = [name for name, published in PUBLISHED_TABLES.items() if published.sweep in data.outcomes]
-    tables = {name: tuned_table(data, name) for name in there}
-    texts = {f"tables/{name}.md": table.as_text() for name, table in tables.items()}
-    texts |= {f"tables/{name}.json": _json_text(table.as_json()) for name, table in tables.items()}
-    texts["claims.json"] = _json_text(claims_as_json(data))
-    texts["index.md"] = index_markdown(data, figures, tables, missing_figures(data))
+    tables, judged = tuned_tables(data), judge_all(data)
+    texts = {
+        **{f"tables/{name}.md": table.as_text() for name, table in tables.items()},
+        **{f"tables/{name}.json": _json_text(table.as_json()) for name, table in tables.items()},
+        "claims.json": _json_text(claims_as_json(data)),
+        "index.md": index_markdown(data, judged, list(dict.fromkeys(path.stem for path in written))),
+        PAGE_FILE: render(paper_page(data, judged)),
+    }
     for name, text in texts.items():
-        _write_text(folder / name, text)
-    write_page(data, folder / PAGE_FILE)
-    return [*written, *(folder / name for name in (*texts, PAGE_FILE))]
+        write_text(folder / name, text)
+    return [*written, *(folder / name for name in texts)]
 
 
-def write_page(data: PaperResults, file: Path) -> None:
-    _write_text(file, render(paper_page(data)))
+def judge_all(data: PaperResults) -> dict[str, JudgedClaim]:
+    return {claim.number: judge(data, claim) for claim in CLAIMS}
 
 
-def index_markdown(
-    data: PaperResults, figures: list[str], tables: dict[str, TunedTable], missing: dict[str, str]
-) -> str:
+def tuned_tables(data: PaperResults) -> dict[str, TunedTable]:
+    """The tables whose sweeps were run."""
+    there = (name for name, published in PUBLISHED_TABLES.items() if published.sweep in data.outcomes)
+    return {name: tuned_table(data, name) for name in there}
+
+
+def index_markdown(data: PaperResults, judged: Mapping[str, JudgedClaim], figures: Sequence[str]) -> str:
     """The page: verdicts, tables, figures, and where the runs come from."""
     claims = []
     for claim in CLAIMS:
-        found = judge(data, claim)
+        found = judged[claim.number]
         statement, *rest = claim_sentences(claim, found)
         claims.append((claim.number, f"**{found.verdict}**{verdict_label(found)}", statement, " ".join(rest)))
     lines = ["# What came of the paper's experiments", "", "Made by `cycletime experiment report paper`."]
     lines += ["", "## Claims", ""]
     lines += TextTable(("", "verdict", "claim", "what it hangs on"), claims).markdown()
-    lines += ["", f"## {_CHANGES_TITLE}", "", *changes_table(data).markdown()]
-    for name, table in tables.items():
+    changes = changes_table(judged)
+    lines += ["", f"## {changes.title}", "", *changes.markdown()]
+    for name, table in tuned_tables(data).items():
         lines += ["", f"## Table {name}", "", table.as_text().strip()]
     lines += ["", "## Figures"]
     for stem in figures:
         files = ", ".join(f"[{kind}](figures/{stem}.{kind.lower()})" for kind in ("PDF", "SVG"))
         lines += ["", f"![{stem}](figures/{stem}.png)", "", f"{stem}: {files}"]
-    lines += ["", *(f"- {stem}: not run ({needs})" for stem, needs in missing.items())]
+    lines += ["", *(f"- {stem}: not run ({needs})" for stem, needs in missing_figures(data).items())]
     lines += ["", "## Where the runs come from", ""]
-    rows = [list(provenance_row(data.outcomes[name])) for name in STUDY_NAMES if name in data.outcomes]
-    command = PROVENANCE_COLUMNS.index("command")
-    rows = [[*row[:command], f"`{row[command]}`", *row[command + 1 :]] for row in rows]
-    return "\n".join([*lines, *TextTable(PROVENANCE_COLUMNS, rows).markdown()]) + "\n"
+    return "\n".join([*lines, *provenance_table(data, "`{}`").markdown()]) + "\n"
 
 
-_CHANGES_TITLE = "Criteria that were changed after their data were seen"
+def changes_table(judged: Mapping[str, JudgedClaim]) -> TextTable:
+    rows = [(each.number, each.before, judged[each.number].verdict, each.why) for each in CHANGES]
+    return TextTable(("claim", "before", "now", "why"), rows, "Criteria that were changed after their data were seen")
 
 
-def changes_table(data: PaperResults) -> TextTable:
-    now = {claim.number: judge(data, claim) for claim in CLAIMS}
-    rows = [(each.number, each.before, now[each.number].verdict, each.why) for each in CHANGES]
-    return TextTable(("claim", "before", "now", "why"), rows)
-
-
-PROVENANCE_COLUMNS = ("study", "runs", "data", "scale", "command", "code", "computed on", "wall time")
-
-
-def provenance_row(outcome: Outcome) -> tuple[str, ...]:
-    """The cells of `PROVENANCE_COLUMNS` for a study."""
-    about = outcome.about
-    codes = sorted({str(each["cycletime"]) for each in about["machines"]})
-    # A CPU is told by its name, as a card is.
-    devices = sorted({str(each["processor" if each["device"] == "cpu" else "device"]) for each in about["machines"]})
-    wall = "not known" if about.get("wall_s") is None else f"{about['wall_s']:,.0f} s"
-    return (
-        outcome.name,
-        f"{about['runs']:,} x {outcome.env_steps:,} environment steps",
-        ", ".join(outcome.sources),
-        f"{outcome.scale:.3g}",
-        str(about["command"]),
-        ", ".join(codes),
-        ", ".join(devices),
-        wall,
-    )
+def provenance_table(data: PaperResults, command: str = "{}") -> TextTable:
+    """Where the runs of each study come from; braces stand for the command that runs it again."""
+    rows = []
+    for outcome in (data.outcomes[name] for name in STUDY_NAMES if name in data.outcomes):
+        runs, size = f"{outcome.about['runs']:,} x {outcome.env_steps:,} environment steps", f"{outcome.scale:.3g}"
+        again = command.format(outcome.about["command"])
+        rows.append((outcome.name, runs, ", ".join(outcome.sources), size, again, *outcome.made_by))
+    header = ("study", "runs", "data", "scale", "command", "code", "computed on", "wall time")
+    return TextTable(header, rows, "Each study, and the command that ran it")
 
 
 def _json_text(data: object) -> str:
     return json.dumps(data, indent=1, allow_nan=False) + "\n"
 
 
-def _write_text(path: Path, text: str) -> None:
-    write_whole(path, lambda unfinished: unfinished.write_text(text, encoding="utf-8"))
-
-
-_TUNED_AT = "16ms"
 _SAC_STUDIES = (
     ("sac-baseline", "sac-dt-aware", "Reacher"),
     ("sac-pendulum-baseline", "sac-pendulum-dt-aware", "the Double Pendulum"),
@@ -177,15 +160,22 @@ _SAC_STUDIES = (
 """The studies of .99 and of a tuned gamma, and their task."""
 
 
-def summary_sentences(data: PaperResults, judged: dict[str, JudgedClaim]) -> Iterator[str]:
+def summary_sentences(data: PaperResults, judged: Mapping[str, JudgedClaim]) -> Iterator[str]:
     """The gain of the rule on each task, then the counts of verdicts."""
     if {"ppo-baseline", "ppo-dt-aware"} <= set(data.outcomes):
         yield _rule_worth(reacher_runs(data), "Reacher")
     if "ppo-pendulum" in data.outcomes:
         yield _rule_worth(paper_pendulum_runs(data), "the Double Pendulum")
-    yield from _tuned_gamma_sentences(data)
+    here = [each for each in _SAC_STUDIES if {*each[:2]} <= set(data.outcomes)]
+    if gained := [gain for kept, carried, task in here if (gain := _gamma_gain(data, kept, carried, task))]:
+        yield f"SAC's gamma, tuned at 16 ms and scaled from there, does better than .99 at {', and at '.join(gained)}."
     if "ppo-robot" in data.outcomes:
-        yield _robot_sentence(data)
+        aware, kept, start = RobotRuns(fresh=False).finals(data, "ppo-robot")
+        ends = [f"{fmean(each.values()):,.3g}" for each in (start, kept, aware)]
+        yield (
+            f"On a simulated robot PPO's values for 40 ms end at a return of {ends[0]} there, at {ends[1]} when they "
+            f"are kept at 10 ms, and at {ends[2]} when the rule carries them (n = {len(aware)})."
+        )
     counts = Counter(found.verdict for found in judged.values())
     verdicts: tuple[Verdict, ...] = ("confirmed", "refuted", "not decided", "not run")
     known = [(counts[name], name) for name in verdicts if counts[name]]
@@ -195,58 +185,36 @@ def summary_sentences(data: PaperResults, judged: dict[str, JudgedClaim]) -> Ite
 
 def _rule_worth(runs: PPORuns, task: str) -> str:
     """Where values that the rule carries from 16 ms are better than the same values kept, and what a return means."""
-    others = [dt for dt in DTS if dt != _TUNED_AT]
-    better = _gains({dt: [runs.runs(rule, dt) for rule in ("dt-aware", "baseline")] for dt in others})
-    known = [f"{each.name} gets {rough_number(each.mean)}" for each in references(runs.task, _TUNED_AT)]
+    pairs = {dt: pair for (dt, _), pair in runs.gains().items()}
+    known = [f"{each.name} gets {rough_number(each.mean)}" for each in references(runs.task, TUNED_AT)]
     scale = f" (For scale, at 16 ms: {join_words(known)}.)" if known else ""
-    if not better:
+    where, by = _gains(pairs, "each of the four other")
+    if not where:
         return (
-            f"On {task} PPO's values for 16 ms do better carried than kept at none of {len(others)} cycle times.{scale}"
+            f"On {task} PPO's values for 16 ms do better carried than kept at none of {len(pairs)} cycle times.{scale}"
         )
-    where = (
-        "each of the four other" if len(better) == len(others) else join_words([dt_text(Duration(dt)) for dt in better])
-    )
-    low, high = min(better.values()), max(better.values())
     return (
         f"On {task}, PPO's values for 16 ms do better at {where} cycle times when the dt-aware rule carries them than "
-        f"when they are kept: by {rough_number(low)} to {rough_number(high)} in mean return over learning.{scale}"
+        f"when they are kept: by {by} in mean return over learning.{scale}"
     )
-
-
-def _tuned_gamma_sentences(data: PaperResults) -> Iterator[str]:
-    """What SAC's tuned gamma is worth, on each task that was run."""
-    here = [each for each in _SAC_STUDIES if {*each[:2]} <= set(data.outcomes)]
-    found = [_gamma_gain(data, kept, carried, task) for kept, carried, task in here]
-    if gained := [gain for gain in found if gain]:
-        yield f"SAC's gamma, tuned at 16 ms and scaled from there, does better than .99 at {', and at '.join(gained)}."
 
 
 def _gamma_gain(data: PaperResults, kept: str, carried: str, task: str) -> str:
     """Where a tuned gamma that is scaled beats .99; '' where it does at no cycle time."""
-    better = _gains(
-        {dt: (data.outcome(carried).cell(rule="tuned-scaled", dt=dt), data.outcome(kept).cell(dt=dt)) for dt in DTS}
-    )
+    tuned, usual = data.outcome(carried), data.outcome(kept)
+    pairs = {dt: (tuned.cell(rule="tuned-scaled", dt=dt).seed_scores, usual.cell(dt=dt).seed_scores) for dt in DTS}
+    where, by = _gains(pairs, "all five cycle times")
+    return f"{where} on {task}, by {by}" if where else ""
+
+
+def _gains(pairs: Mapping[str, tuple[BySeed, BySeed]], everywhere: str) -> tuple[str, str]:
+    """The cycle times at which the first of two sets of runs is better, and by how much; '' where it is nowhere."""
+    found = {dt: compare(*pair, failed="exclude") for dt, pair in pairs.items()}
+    better = {dt: each.difference.value for dt, each in found.items() if each.verdict == "better"}
     if not better:
-        return ""
-    where = "all five cycle times" if len(better) == len(DTS) else join_words([dt_text(Duration(dt)) for dt in better])
-    return f"{where} on {task}, by {rough_number(min(better.values()))} to {rough_number(max(better.values()))}"
-
-
-def _gains(pairs: Mapping[str, Sequence[OutcomeCell]]) -> dict[str, float]:
-    """By cycle time, how much better the first of two sets of runs is, where it is better."""
-    gains = {dt: compare(*(cell.seed_scores for cell in pair), failed="exclude") for dt, pair in pairs.items()}
-    return {dt: each.difference.value for dt, each in gains.items() if each.verdict == "better"}
-
-
-def _robot_sentence(data: PaperResults) -> str:
-    outcome = data.outcomes["ppo-robot"]
-    places = (("dt-aware", "10ms"), ("baseline", "10ms"), ("baseline", "40ms"))
-    aware, kept, start = (outcome.cell(rule=rule, dt=dt) for rule, dt in places)
-    ends = [f"{fmean(final_or_zero(cell).values()):,.3g}" for cell in (start, kept, aware)]
-    return (
-        f"On a simulated robot PPO's values for 40 ms end at a return of {ends[0]} there, at {ends[1]} when they are "
-        f"kept at 10 ms, and at {ends[2]} when the rule carries them (n = {len(aware.seeds)})."
-    )
+        return "", ""
+    where = everywhere if len(better) == len(pairs) else join_words([dt_text(Duration(dt)) for dt in better])
+    return where, f"{rough_number(min(better.values()))} to {rough_number(max(better.values()))}"
 
 
 _COMPARED = (
@@ -260,15 +228,15 @@ _MAX_FILM_BYTES = 2**20
 _MAX_CAPTION_BYTES = 2**16
 
 
-def paper_page(data: PaperResults) -> Page:
+def paper_page(data: PaperResults, judged: Mapping[str, JudgedClaim]) -> Page:
     """The page, with films where the results' folder has clips/."""
-    judged = {claim.number: judge(data, claim) for claim in CLAIMS}
     figures, films = FigureData(), tuple(_films(data.folder / "clips")) if data.folder else ()
     for figure in describe_figures(data, ["rule", *(stem for stem in FIGURES if stem != "rule")]):
         figures.add(figure)
+    changes = replace(changes_table(judged), title="")
     parts = [
         Section("claims", "What the paper claims", _claims_html(judged)),
-        Section("changes", _CHANGES_TITLE, html_table(changes_table(data))),
+        Section("changes", changes_table(judged).title, html_table(changes)),
         Section("films", "What was learned", films_html(films) if films else ""),
         Section("figures", "Figures", _figures_html(data, figures)),
         Section("values", "Which values were compared", _values_html(data)),
@@ -288,7 +256,7 @@ def paper_page(data: PaperResults) -> Page:
     )
 
 
-def _claims_html(judged: dict[str, JudgedClaim]) -> str:
+def _claims_html(judged: Mapping[str, JudgedClaim]) -> str:
     rows = []
     for claim in CLAIMS:
         found = judged[claim.number]
@@ -333,30 +301,26 @@ def _figures_html(data: PaperResults, figures: FigureData) -> str:
 
 def _values_html(data: PaperResults) -> str:
     """The values of each study that compares rules from one set, and what returns mean on its task."""
-    outcomes = [data.outcomes[part] for part in _COMPARED if part in data.outcomes]
-    parts = [_study_values_html(outcome) for outcome in outcomes]
+    parts = []
+    for outcome in (data.outcomes[part] for part in _COMPARED if part in data.outcomes):
+        cells = [cell for cell in outcome.cells if cell.labels.get("batch") in (None, BASELINE_BATCH)]
+        algorithm = str(cells[0].labels["algorithm"])
+        used = [
+            UsedValues(str(cell.labels["rule"]), cell.dt, {name: cell.values[name] for name in TUNABLE[algorithm]})
+            for cell in cells
+        ]
+        parts.append(values_table(algorithm, used, f"{outcome.name}: values, in brackets what they mean in seconds"))
     dts: dict[str, set[Duration]] = {}
     for cell in (cell for outcome in data.outcomes.values() for cell in outcome.cells):
         dts.setdefault(str(cell.labels["task"]), set()).add(cell.dt)
     return "".join([*parts, *(reference_table(task, sorted(found)) for task, found in dts.items())])
 
 
-def _study_values_html(outcome: Outcome) -> str:
-    cells = [cell for cell in outcome.cells if cell.labels.get("batch") in (None, BASELINE_BATCH)]
-    algorithm = str(cells[0].labels["algorithm"])
-    used = [
-        UsedValues(str(cell.labels["rule"]), cell.dt, {name: cell.values[name] for name in TUNABLE[algorithm]})
-        for cell in cells
-    ]
-    return values_table(algorithm, used, f"{outcome.name}: values, in brackets what they mean in seconds")
-
-
 def _tables_html(data: PaperResults) -> str:
     parts = []
-    for name, published in PUBLISHED_TABLES.items():
-        if published.sweep in data.outcomes:
-            command = details("The command that prints it", code_block(f"cycletime experiment table paper {name}"))
-            parts += [html_table(tuned_table(data, name).text_table()), command]
+    for name, table in tuned_tables(data).items():
+        command = details("The command that prints it", code_block(f"cycletime experiment table paper {name}"))
+        parts += [html_table(table.text_table()), command]
     return "".join(parts)
 
 
@@ -371,13 +335,12 @@ def _settings_html(data: PaperResults) -> Iterator[str]:
 
 
 def _provenance_html(data: PaperResults) -> str:
-    parts = [part for part in STUDY_NAMES if part in data.outcomes]
-    rows = [provenance_row(data.outcomes[part]) for part in parts]
     versions = [
         (part, ", ".join(f"{name} {value}" for name, value in machine.items()))
-        for part in parts
+        for part in STUDY_NAMES
+        if part in data.outcomes
         for machine in data.outcomes[part].about["machines"]
     ]
     made = html_table(TextTable(("study", "made by"), versions, "Versions and machines"))
-    table = html_table(TextTable(PROVENANCE_COLUMNS, rows, "Each study, and the command that ran it"))
-    return code_block("cycletime experiment report paper") + table + details("Versions and machines", made)
+    command, table = code_block("cycletime experiment report paper"), html_table(provenance_table(data))
+    return command + table + details("Versions and machines", made)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from cycletime import __version__
@@ -16,6 +17,7 @@ from cycletime.libraries.calculator_data import calculator_data
 from cycletime.reports.figure import CYCLE_TIME, FigureSpec
 from cycletime.reports.page.figures import FigureData, plain_text
 from cycletime.reports.page.html import code_block, details, paragraphs
+from cycletime.training.atomic_files import write_whole
 
 
 def calculator_html(
@@ -109,6 +111,11 @@ which is switched off here; words and tables are complete without it.</p></noscr
 </body>
 </html>
 """
+
+
+def write_text(path: Path, text: str) -> None:
+    made = text.encode(errors="backslashreplace")  # the command may name a folder that is not UTF-8
+    write_whole(path, lambda file: file.write_bytes(made))
 
 
 def asset(name: str) -> str:

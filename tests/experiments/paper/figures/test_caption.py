@@ -1,16 +1,14 @@
 import numpy as np
 
 from cycletime.experiments.paper.data import PaperResults
-from cycletime.experiments.paper.figure_kinds import FigurePanel, Select, caption
+from cycletime.experiments.paper.figure_kinds import Select, caption
 from tests.experiments.paper.synthetic import synthetic_data
 
 
 def told(*data: PaperResults) -> str:
     """The caption of the baseline's runs on both tasks' SAC, each from its own data."""
     studies = ("sac-baseline", "sac-pendulum-baseline")
-    return caption(
-        [FigurePanel("", (Select(study, "baseline").runs(each),)) for each, study in zip(data, studies, strict=False)]
-    )
+    return caption([Select(study, "baseline").runs(each) for each, study in zip(data, studies, strict=False)])
 
 
 def made(seeds: int = 3, scale: float = 1.0) -> PaperResults:
@@ -36,4 +34,4 @@ def test_a_run_that_went_astray_is_counted_once() -> None:
     data.outcome("sac-baseline").cells[0].scores[0] = np.nan
     assert "1 run of 15 diverged, left out." in told(data)
     runs = Select("sac-baseline", "baseline").runs(data)
-    assert "1 run of 15 diverged" in caption([FigurePanel("", (runs,)), FigurePanel("", (runs,))])
+    assert "1 run of 15 diverged" in caption([runs, runs])
