@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cycletime.reports.formatting import difference_text, dt_text, estimate_text, join_words
+from cycletime.reports.formatting import difference_text, dt_text, estimate_text, join_words, sign_text
 from cycletime.reports.summary import MOST_SEEDS, POWER, BestCycleTime, Summary, seeds_needed
-from cycletime.statistics import Comparison, Estimate
+from cycletime.statistics import Comparison
 from cycletime.studies.scores import AS_GIVEN, RunOutcome, StudyScores
 
 _MISSING_RUNS: Mapping[RunOutcome, str] = {
@@ -91,15 +91,10 @@ def _rule_sentences(summary: Summary, rule: str) -> list[str]:
     sentences = [sentence] if parts or same else []
     if (gain := summary.advantages[rule]) is not None:
         sentences.append(
-            f"Over all cycle times, {rule} minus {first} is {difference_text(gain)}: {_advantage_verdict(gain)}."
+            f"Over all cycle times, {rule} minus {first} is {difference_text(gain)}: "
+            f"{sign_text(gain.low, gain.high, ('better', 'worse', 'undecided'))}."
         )
     return sentences
-
-
-def _advantage_verdict(gain: Estimate) -> str:
-    if gain.low is None or gain.high is None or gain.low <= 0 <= gain.high:
-        return "undecided"
-    return "better" if gain.low > 0 else "worse"
 
 
 def _undecided_rules(summary: Summary) -> list[str]:

@@ -66,6 +66,15 @@ def difference_text(estimate: Estimate) -> str:
     return f"{estimate.value:{form}} ({estimate.low:{form}} to {estimate.high:{form}}, {rests_on})"
 
 
+def sign_text(
+    low: float | None, high: float | None, words: tuple[str, str, str] = ("more", "less", "undecided")
+) -> str:
+    """The first word if an interval is above zero, the second if it is below, or else the third."""
+    if low is None or high is None or low <= 0 <= high:
+        return words[2]
+    return words[0] if low > 0 else words[1]
+
+
 def estimate_as_json(estimate: Estimate | None) -> dict[str, Any] | None:
     if estimate is None:
         return None

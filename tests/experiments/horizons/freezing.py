@@ -14,7 +14,6 @@ from cycletime.experiments.horizons.preregistration import (
     comparison_key,
     planned_comparisons,
     preregistration_file,
-    sign_of,
 )
 from cycletime.experiments.horizons.ranking import START_KINDS, Measure, RuleComparison
 from cycletime.experiments.horizons.results import Evidence
@@ -80,14 +79,14 @@ def predictions(comparison: RuleComparison, name: str) -> Iterator[tuple[str, di
     for kind, measure, other in planned_comparisons(comparison.spec):
         more = comparison.interval(name, kind, measure, less=other)
         numbers = [round(number, _DIGITS) for number in (more.value, more.low, more.high)]
-        yield comparison_key(kind, measure, other), {"predicted": sign_of(more), "search": numbers}
+        yield comparison_key(kind, measure, other), {"predicted": more.sign, "search": numbers}
 
 
 def prediction_sentences(comparison: RuleComparison, name: str) -> Iterator[str]:
     """The predictions of a candidate, a sentence for each kind of starting points and each measure."""
     for kind, (measure, what) in product(START_KINDS, _MEASURE_TEXT.items()):
         references = comparison.spec.references
-        signs = {other: sign_of(comparison.interval(name, kind, measure, less=other)) for other in references}
+        signs = {other: comparison.interval(name, kind, measure, less=other).sign for other in references}
         by_sign = {sign: [other for other, each in signs.items() if each == sign] for sign in ("more", "less")}
         parts = [f"{sign} than {', '.join(others)}" for sign, others in by_sign.items() if others]
         yield f"From {kind} values {what}: {' and '.join(parts) or 'nothing that can be told from the others'}."

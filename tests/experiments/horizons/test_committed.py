@@ -80,8 +80,8 @@ def test_the_list_was_frozen_by_its_criteria(algorithm: str) -> None:
 @pytest.mark.parametrize(("algorithm", "verdicts"), VERDICTS.items())
 def test_the_verdicts_on_the_candidates_are_those_of_the_data(algorithm: str, verdicts: dict[str, str]) -> None:
     trial = KEPT[algorithm].trial
-    assert {name: trial.verdict(name) for name in trial.candidates} == verdicts
-    assert [each.where for each in trial.objections()] == OBJECTIONS[algorithm]
+    assert {name: trial.verdict(name) for name in trial.judged} == verdicts
+    assert list(trial.objections()) == OBJECTIONS[algorithm]
 
 
 def test_more_updates_gain_nothing_over_a_kept_gamma_on_average_and_lose_at_the_worst_cycle_time() -> None:
@@ -121,6 +121,6 @@ def test_what_users_are_told_to_do_quotes_the_trial() -> None:
         ("sac", "tuned"): (SAC.recommended.tuned, ["baseline", "scaled"]),
     }
     for (algorithm, kind), (advice, rules) in quoted.items():
-        trial = KEPT[algorithm].trial.comparison
+        trial = KEPT[algorithm].trial
         shares = [round(100 * trial.interval(rule, kind, "average").value) for rule in rules]
         assert [int(each) for each in re.findall(r"(\d+) %", advice.why)] == shares

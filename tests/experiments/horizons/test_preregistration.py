@@ -7,7 +7,6 @@ import pytest
 
 from cycletime.agents import PPOAgent
 from cycletime.experiments.horizons.candidates import PPO_CANDIDATES, SEARCH
-from cycletime.experiments.horizons.preregistration import sign_of
 from cycletime.experiments.horizons.ranking import Interval, RuleComparison
 from cycletime.experiments.horizons.results import load_comparison
 from cycletime.experiments.outcome import read_results
@@ -67,7 +66,7 @@ def test_predictions_are_told_in_words(comparison: RuleComparison) -> None:
     ("interval", "sign"), [((0.2, 0.1, 0.3), "more"), ((-0.2, -0.3, -0.1), "less"), ((0.1, -0.1, 0.3), "undecided")]
 )
 def test_signs(interval: tuple[float, float, float], sign: str) -> None:
-    assert sign_of(Interval(*interval)) == sign
+    assert Interval(*interval).sign == sign
 
 
 def test_the_file_has_rules_that_others_read(comparison: RuleComparison, tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_scores_beyond_the_scale_count_as_its_ends() -> None:
 
 
 def test_intervals_over_tasks_are_student_s_t_of_the_tasks_means(evidence: Evidence) -> None:
-    comparison = evidence.trial.comparison
+    comparison = evidence.trial
     values = [comparison.interval("baseline", "tuned", "worst", task=task).value for task in comparison.dts]
     theirs = stats.ttest_1samp(values, 0).confidence_interval()
     found = comparison.over_tasks("baseline", "tuned", "worst")

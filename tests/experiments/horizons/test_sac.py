@@ -68,7 +68,7 @@ def test_the_list_is_in_a_file_of_its_own(tried: Evidence) -> None:
 
 def test_what_users_had_already_is_judged_in_any_case(tried: Evidence) -> None:
     assert "what users have already" in chosen_candidates(tried.search)["floor-6"]
-    assert "floor-6" in tried.trial.candidates
+    assert "floor-6" in tried.trial.judged
 
 
 def test_what_the_search_suggested_is_judged_and_takes_nobody_s_place(tried: Evidence) -> None:
@@ -113,7 +113,7 @@ def test_what_the_trial_suggested_is_told_beside_the_others_and_judged_nowhere(t
     assert header[2:] == [f"`{SAC_POST_HOC.name}`", *(f"more than `{name}`" for name in others)]
     tasks = [", ".join(task_set.tasks) for task_set in (SAC_TRIAL, SAC_SEARCH)]
     assert [row[:2] for row in rows[::4]] == [[each, "tuned, average"] for each in tasks]
-    assert SAC_POST_HOC.name not in {*chosen_candidates(tried.search), *tried.trial.candidates}
+    assert SAC_POST_HOC.name not in {*chosen_candidates(tried.search), *tried.trial.judged}
     start = next(start for start in tried.search.begun("tuned") if start.values.dt == Duration("16ms"))
     kept, grown = (start.point(Duration(dt), SAC_POST_HOC) for dt in ("8ms", "32ms"))
     assert kept == start.point(Duration("8ms"), "baseline")

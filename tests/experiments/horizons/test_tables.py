@@ -21,21 +21,21 @@ def test_measures_are_told_with_their_intervals(evidence: Evidence) -> None:
     found = comparison.interval("scaled", "untuned", "worst")
     assert row[0] == "`scaled`"
     assert row[4] == f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
-    _, (row,) = cells_of(page.measures_table(evidence.trial.comparison, ["scaled"]))
-    over = evidence.trial.comparison.over_tasks("scaled", "tuned", "average")
+    _, (row,) = cells_of(page.measures_table(evidence.trial, ["scaled"]))
+    over = evidence.trial.over_tasks("scaled", "tuned", "average")
     assert row[1].endswith(f"; [{over.low:.2f}, {over.high:.2f}]")
 
 
 def test_every_task_has_a_column_and_every_rule_a_row_for_each_kind(evidence: Evidence) -> None:
-    _, rows = cells_of(page.task_table(evidence.trial.comparison))
-    assert len(rows) == 2 * len(evidence.trial.comparison.rules)
+    _, rows = cells_of(page.task_table(evidence.trial))
+    assert len(rows) == 2 * len(evidence.trial.rules)
     assert {len(row) for row in rows} == {2 + len(TRIAL.tasks)}
 
 
 def test_verdicts_and_predictions_are_those_of_the_trial(evidence: Evidence) -> None:
     trial = evidence.trial
     assert [row[:2] for row in cells_of(page.verdicts_table(trial))[1]] == [
-        [f"`{name}`", f"**{trial.verdict(name)}**"] for name in trial.candidates
+        [f"`{name}`", f"**{trial.verdict(name)}**"] for name in trial.judged
     ]
     _, told = cells_of(page.predictions_table(evidence))
     for name, row in zip(trial.candidates, told, strict=True):

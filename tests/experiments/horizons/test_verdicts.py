@@ -8,7 +8,7 @@ import pytest
 from cycletime.agents import PPOAgent
 from cycletime.experiments.horizons.candidates import SEARCH, Rules, retuned_points, starting_points
 from cycletime.experiments.horizons.preregistration import comparison_key, planned_comparisons
-from cycletime.experiments.horizons.ranking import RuleComparison, ScoreScale
+from cycletime.experiments.horizons.ranking import ScoreScale
 from cycletime.experiments.horizons.verdicts import JudgedTrial
 from cycletime.studies.spec import Cell
 from tests.experiments.horizons.made import NOTHING, by_horizons, outcome
@@ -21,11 +21,8 @@ RULES: Rules = SUBJECT.against_references({name: SUBJECT.candidates[name] for na
 def trial(score: Callable[[Cell], float], noise: float = 1.0) -> JudgedTrial:
     tuning = outcome(SEARCH.tuning(TASK))
     found = outcome(SEARCH.study(tuning, RULES), score, noise)
-    return JudgedTrial(
-        RuleComparison(
-            RULES, starting_points(tuning), {TASK: found}, {TASK: ScoreScale(NOTHING[TASK], retuned_points(tuning))}
-        )
-    )
+    scales = {TASK: ScoreScale(NOTHING[TASK], retuned_points(tuning))}
+    return JudgedTrial(RULES, starting_points(tuning), {TASK: found}, scales)
 
 
 def rate_of(cell: Cell) -> float:
@@ -58,13 +55,13 @@ def test_who_is_less_than_one_of_them_is_worse() -> None:
 
 def test_who_cannot_be_told_from_one_of_them_is_no_worse() -> None:
     unsure = trial(lambda _cell: NOTHING[TASK] + 100, noise=0.0)
-    assert {unsure.verdict(name) for name in unsure.candidates} == {"no worse"}
+    assert {unsure.verdict(name) for name in unsure.judged} == {"no worse"}
     assert not unsure.changes_default
 
 
 def test_the_default_changes_where_nothing_speaks_against_it() -> None:
     assert found(likes_small_rates).changes_default
-    assert not list(found(likes_small_rates).objections())
+    assert not found(likes_small_rates).objections()
 
 
 def test_what_speaks_against_it_is_named() -> None:
@@ -77,7 +74,7 @@ def test_what_speaks_against_it_is_named() -> None:
     harmful = trial(bad_untuned)
     assert harmful.winner == "scaled-rate-half"
     assert harmful.verdict(harmful.winner) == "better"
-    assert [each.where for each in harmful.objections()] == [
+    assert list(harmful.objections()) == [
         "the average from untuned values",
         "the worst cycle time from untuned values",
     ]
@@ -94,7 +91,7 @@ def test_what_became_of_a_prediction(predicted: str, became: str | None) -> None
 
 def test_intervals_of_all_candidates_hold_together() -> None:
     judged = found(likes_small_rates)
-    alone = judged.comparison.interval("floor-6", "tuned", "average", less="dt-aware")
+    alone = judged.interval("floor-6", "tuned", "average", less="dt-aware")
     together = judged.more("floor-6", "dt-aware")
     assert together.value == alone.value
     assert together.high - together.low >= alone.high - alone.low

@@ -25,13 +25,13 @@ from cycletime.experiments.outcome import Results, read_results
 
 def _ranking(algorithm: Algorithm, stage: str, results: Results) -> str:
     evidence = Evidence(results, algorithm)
-    return ranking_text(evidence.search if stage == "search" else evidence.trial.comparison)
+    return ranking_text(evidence.search if stage == "search" else evidence.trial)
 
 
 def _verdicts(algorithm: Algorithm, results: Results) -> str:
     evidence = Evidence(results, algorithm)
     verdicts = verdicts_text(evidence.trial, evidence.predictions)
-    return f"{ranking_text(evidence.trial.comparison)}\n{verdicts}\n"
+    return f"{ranking_text(evidence.trial)}\n{verdicts}\n"
 
 
 def _save_figures(results: Results, folder: Path, only: Sequence[str] = ()) -> list[Path]:

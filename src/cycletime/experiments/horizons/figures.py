@@ -132,5 +132,5 @@ def _algorithm_note(spec: AlgorithmSpec) -> str:
 FIGURES: Mapping[str, Callable[[Evidence], Figure]] = {
     "tuned-horizons": draw_tuned_horizons,
     "search": lambda evidence: draw_scores(evidence.search, list(evidence.predictions)),
-    "trial": lambda evidence: draw_scores(evidence.trial.comparison, evidence.trial.candidates),
+    "trial": lambda evidence: draw_scores(evidence.trial, evidence.trial.judged),
 }

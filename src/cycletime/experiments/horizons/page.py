@@ -99,28 +99,27 @@ def updates_table(comparison: RuleComparison) -> str:
 
 def verdicts_table(trial: JudgedTrial) -> str:
     """The verdict on each candidate, and the differences that it rests on."""
-    references = trial.comparison.spec.references
+    references = trial.spec.references
     header = ("candidate", "verdict", *(f"more than `{other}`{over}" for other in references for over in _OVER))
     rows = []
-    for name in trial.candidates:
-        numbers = (
-            (trial.more(name, other), trial.comparison.over_tasks(name, "tuned", "average", other))
-            for other in references
-        )
+    for name in trial.judged:
+        numbers = ((trial.more(name, other), trial.over_tasks(name, "tuned", "average", other)) for other in references)
         rows.append((f"`{name}`", f"**{trial.verdict(name)}**", *(str(each) for pair in numbers for each in pair)))
     return _markdown(header, rows)
 
 
 def default_table(trial: JudgedTrial) -> str:
     """The winner minus the default rule, in all conditions that decide."""
-    rows = [(where, str(trial.more(trial.winner, trial.default, *what))) for where, what in trial.conditions.items()]
-    return _markdown(("", f"`{trial.winner}` more than `{trial.default}`"), rows)
+    rows = [
+        (where, str(trial.more(trial.winner, trial.spec.default, *what))) for where, what in trial.conditions.items()
+    ]
+    return _markdown(("", f"`{trial.winner}` more than `{trial.spec.default}`"), rows)
 
 
 def predictions_table(evidence: Evidence) -> str:
     """How many predictions of each candidate held."""
     rows = []
-    for name in evidence.trial.candidates:
+    for name in evidence.trial.judged:
         found = evidence.trial.of_predictions(evidence.predictions, name)
         counts = Counter(found.values())
         wrong = ", ".join(key.replace("_", " ") for key, became in found.items() if became != "held")
@@ -134,7 +133,7 @@ def post_hoc_table(evidence: Evidence) -> str:
     assert rule is not None, "of this algorithm, a trial has suggested one"
     others = (*evidence.spec.references, trial.winner)
     rows = []
-    for comparison in (trial.comparison, evidence.search):
+    for comparison in (trial, evidence.search):
         beside = replace(comparison, rules={**comparison.rules, rule.name: rule})
         for kind, measure in product(START_KINDS, MEASURES):
             more = (str(beside.interval(rule.name, kind, measure, less=other)) for other in others)
@@ -198,11 +197,9 @@ def _image(name: str, evidence: Evidence) -> str:
 PARTS: Mapping[str, Callable[[Evidence], str]] = {
     "tuned-horizons": best_horizons_table,
     "search": lambda evidence: measures_table(evidence.search, evidence.search.ranked("tuned", "average")),
-    "trial": lambda evidence: measures_table(
-        evidence.trial.comparison, evidence.trial.comparison.ranked("tuned", "average")
-    ),
-    "trial-by-task": lambda evidence: task_table(evidence.trial.comparison),
-    "left-out": lambda evidence: excluded_text(evidence.trial.comparison),
+    "trial": lambda evidence: measures_table(evidence.trial, evidence.trial.ranked("tuned", "average")),
+    "trial-by-task": lambda evidence: task_table(evidence.trial),
+    "left-out": lambda evidence: excluded_text(evidence.trial),
     "verdicts": lambda evidence: verdicts_table(evidence.trial),
     "against-default": lambda evidence: default_table(evidence.trial),
     "decision": lambda evidence: decision_text(evidence.trial),
@@ -213,7 +210,7 @@ PARTS: Mapping[str, Callable[[Evidence], str]] = {
 SAC_PARTS: Mapping[str, Callable[[Evidence], str]] = {
     **PARTS,
     "search-updates": lambda evidence: updates_table(evidence.search),
-    "trial-updates": lambda evidence: updates_table(evidence.trial.comparison),
+    "trial-updates": lambda evidence: updates_table(evidence.trial),
     "afterwards": post_hoc_table,
     "arms": lambda evidence: sac_arms.verdicts_text(evidence.results.outcome(sac_arms.NAME)),
 }

@@ -21,14 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from cycletime.experiments.horizons.candidates import AlgorithmSpec
-from cycletime.experiments.horizons.ranking import MEASURES, START_KINDS, Interval, Measure
+from cycletime.experiments.horizons.ranking import MEASURES, START_KINDS, Measure
 from cycletime.experiments.outcome import NotRunError
 from cycletime.rules import Rule
 from cycletime.training.toml_files import read_own_rules, read_toml
 
 
 def preregistration_file(spec: AlgorithmSpec) -> str:
-    """The file's name."""
     return f"{spec.prefix}candidates.toml"
 
 
@@ -57,8 +56,3 @@ def planned_comparisons(spec: AlgorithmSpec) -> tuple[tuple[str, Measure, str], 
 def comparison_key(kind: str, measure: Measure, other: str) -> str:
     """The key of a comparison in the file."""
     return f"{measure}_from_{kind}_than_{other.replace('-', '_')}"
-
-
-def sign_of(difference: Interval) -> str:
-    """'more', 'less' or 'undecided', by whether the interval of a difference excludes zero."""
-    return "more" if difference.low > 0 else "less" if difference.high < 0 else "undecided"

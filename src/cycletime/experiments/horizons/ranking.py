@@ -29,6 +29,7 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.experiments.horizons.candidates import AlgorithmSpec, PointKey, Rules, StartingPoint
 from cycletime.experiments.outcome import Outcome
+from cycletime.reports.formatting import sign_text
 from cycletime.rules import Rule
 from cycletime.statistics import mean_and_interval
 from cycletime.statistics.resampling import resample_means
@@ -62,6 +63,11 @@ class Interval:
         low, high = np.quantile(drawn[1:], [tail, 1 - tail])
         return cls(float(drawn[0]), float(low), float(high))
 
+    @property
+    def sign(self) -> str:
+        """'more', 'less' or 'undecided', by whether the interval of a difference excludes zero."""
+        return sign_text(self.low, self.high)
+
     def __str__(self) -> str:
         """Such as '0.92 [0.90, 0.94]'."""
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
@@ -88,6 +94,11 @@ class RuleComparison:
     @property
     def spec(self) -> AlgorithmSpec:
         return self.starts[0].spec
+
+    @property
+    def seeds(self) -> str:
+        """How many runs the cells have."""
+        return " or ".join(map(str, sorted({n for outcome in self.outcomes.values() for n in outcome.n})))
 
     @property
     def candidates(self) -> dict[str, Rule]:

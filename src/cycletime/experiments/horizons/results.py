@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,19 +36,17 @@ if TYPE_CHECKING:
     from cycletime.experiments.running import Workspace
 
 CURVE_BINS = 10
-Stage: TypeAlias = Literal["tuning", "search", "trial-tuning", "trial"]
-STAGES: Mapping[Stage, str] = {"tuning": "search", "search": "search", "trial-tuning": "trial", "trial": "trial"}
-"""In their order, whether each belongs to the search or to the trial."""
-_ABOUT: Mapping[Stage, str] = {
-    "tuning": "horizons tuned at each cycle time",
-    "search": "all candidates from tuned and untuned values",
-    "trial-tuning": "horizons tuned on the trial's tasks",
-    "trial": "the preregistered candidates on other tasks",
-}
 DO_NOTHING_EPISODES = 1000
 _SEED = 0
 _DIGITS = 6
 """Of the level that are kept: machines differ in the last ones."""
+_STAGES = (
+    ("tuning", "search", "horizons tuned at each cycle time"),
+    ("search", "search", "all candidates from tuned and untuned values"),
+    ("trial-tuning", "trial", "horizons tuned on the trial's tasks"),
+    ("trial", "trial", "the preregistered candidates on other tasks"),
+)
+"""The stages in their order, whose tasks each has, and what it is."""
 
 
 @dataclass(frozen=True)
@@ -55,34 +54,26 @@ class StageStudy:
     """A study of a stage, on one task."""
 
     task_set: TaskSet
-    stage: Stage
+    stage: str
     task: str
-
-    @property
-    def name(self) -> str:
-        return (self.task_set.tuning_name if self.is_tuning else self.task_set.study_name)(self.task)
 
     @property
     def is_tuning(self) -> bool:
         return self.stage != self.task_set.name
 
     @property
-    def experiment(self) -> str:
-        return f"{self.task_set.spec.prefix}{self.stage}"
+    def name(self) -> str:
+        return (self.task_set.tuning_name if self.is_tuning else self.task_set.study_name)(self.task)
 
 
-STUDIES = {
-    study.name: study
-    for algorithm in ALGORITHM_SPECS
-    for stage, of in STAGES.items()
-    for task in TASK_SETS[algorithm][of].tasks
-    for study in [StageStudy(TASK_SETS[algorithm][of], stage, task)]
-}
-EXPERIMENTS = {
-    name: Experiment(name, _ABOUT[studies[0].stage], "docs/horizons.md", tuple(each.name for each in studies))
-    for name in dict.fromkeys(each.experiment for each in STUDIES.values())
-    for studies in [[each for each in STUDIES.values() if each.experiment == name]]
-} | {sac_arms.NAME: sac_arms.EXPERIMENT}
+STUDIES: dict[str, StageStudy] = {}
+EXPERIMENTS: dict[str, Experiment] = {}
+for _spec, (_stage, _of, _about) in product(ALGORITHM_SPECS.values(), _STAGES):
+    _task_set, _name = TASK_SETS[_spec.algorithm][_of], f"{_spec.prefix}{_stage}"
+    _studies = {each.name: each for each in (StageStudy(_task_set, _stage, task) for task in _task_set.tasks)}
+    STUDIES |= _studies
+    EXPERIMENTS[_name] = Experiment(_name, _about, "docs/horizons.md", tuple(_studies))
+EXPERIMENTS[sac_arms.NAME] = sac_arms.EXPERIMENT
 
 
 def stage_study(name: str, workspace: Workspace) -> StudySpec:
@@ -132,7 +123,7 @@ def do_nothing_return(world: ClosedFormWorld, episodes: int = DO_NOTHING_EPISODE
     return float(f"{mean:.{_DIGITS}g}")
 
 
-def load_comparison(task_set: TaskSet, results: Results) -> RuleComparison:
+def load_comparison(task_set: TaskSet, results: Results) -> JudgedTrial:
     """The rules of a search or of a trial, compared."""
     tunings = {task: results.outcome(task_set.tuning_name(task)) for task in task_set.tasks}
     outcomes = {task: results.outcome(task_set.study_name(task)) for task in task_set.tasks}
@@ -141,7 +132,7 @@ def load_comparison(task_set: TaskSet, results: Results) -> RuleComparison:
         for task in task_set.tasks
     }
     begun = [start for task in task_set.tasks for start in starting_points(tunings[task])]
-    return RuleComparison(_compared_rules(task_set, results.folder), begun, outcomes, scales)
+    return JudgedTrial(_compared_rules(task_set, results.folder), begun, outcomes, scales)
 
 
 def _compared_rules(task_set: TaskSet, folder: Path | None) -> Rules:
@@ -163,24 +154,20 @@ class Evidence:
     def spec(self) -> AlgorithmSpec:
         return ALGORITHM_SPECS[self.algorithm]
 
-    @property
-    def task_sets(self) -> tuple[TaskSet, ...]:
-        return tuple(TASK_SETS[self.algorithm].values())
-
     @cached_property
     def search(self) -> RuleComparison:
         return load_comparison(TASK_SETS[self.algorithm]["search"], self.results)
 
     @cached_property
     def trial(self) -> JudgedTrial:
-        return JudgedTrial(load_comparison(TASK_SETS[self.algorithm]["trial"], self.results))
+        return load_comparison(TASK_SETS[self.algorithm]["trial"], self.results)
 
     @cached_property
     def tunings(self) -> dict[str, Outcome]:
         """By task of both, the grid of horizons."""
         return {
             task: self.results.outcome(task_set.tuning_name(task))
-            for task_set in self.task_sets
+            for task_set in TASK_SETS[self.algorithm].values()
             for task in task_set.tasks
         }
 
@@ -190,7 +177,7 @@ class Evidence:
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        return (*self.tunings.values(), *self.search.outcomes.values(), *self.trial.comparison.outcomes.values())
+        return (*self.tunings.values(), *self.search.outcomes.values(), *self.trial.outcomes.values())
 
 
 def all_evidence(results: Results) -> tuple[Evidence, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cycletime.experiments.investigation import Experiment
 from cycletime.experiments.outcome import Outcome
-from cycletime.reports.formatting import TextTable, dt_text, estimate_text
+from cycletime.reports.formatting import TextTable, dt_text, estimate_text, sign_text
 from cycletime.statistics import Contrast, Estimate, mean_and_error
 from cycletime.studies.spec import StudySpec
 from cycletime.studies.spec_file import read_study
@@ -51,9 +51,7 @@ def effects(outcome: Outcome) -> dict[str, Estimate]:
 
 def verdict(effect: Estimate) -> str:
     """'more' or 'less' where the interval excludes 0."""
-    assert effect.low is not None
-    assert effect.high is not None
-    return "more" if effect.low > 0 else "less" if effect.high < 0 else "not decided"
+    return sign_text(effect.low, effect.high, ("more", "less", "not decided"))
 
 
 def conclusions(found: Mapping[str, Estimate]) -> list[str]:
@@ -69,24 +67,19 @@ def conclusions(found: Mapping[str, Estimate]) -> list[str]:
     ]
 
 
-def arms_table(outcome: Outcome) -> TextTable:
-    """The mean return over learning of each arm at each cycle time."""
-    dts = sorted({cell.dt for cell in outcome.cells})
-    rows = [
+def verdicts_text(outcome: Outcome) -> str:
+    """The mean return over learning of each arm at each cycle time; the effects; and what the criteria say of them."""
+    dts, found = sorted({cell.dt for cell in outcome.cells}), effects(outcome)
+    arms = [
         (rule, *(estimate_text(mean_and_error(outcome.cell(rule=rule, dt=dt).scores)) for dt in dts))
         for rule in EFFECTS["updates"]
     ]
-    return TextTable(("arm", *map(dt_text, dts)), rows)
-
-
-def effects_table(outcome: Outcome) -> TextTable:
-    rows = [
-        (name, f"{found.value:+.1f} [{found.low:+.1f}, {found.high:+.1f}]", verdict(found), PREDICTED[name])
-        for name, found in effects(outcome).items()
+    told = [
+        (name, f"{each.value:+.1f} [{each.low:+.1f}, {each.high:+.1f}]", verdict(each), PREDICTED[name])
+        for name, each in found.items()
     ]
-    return TextTable(("effect on the return", "difference", "verdict", "predicted"), rows)
-
-
-def verdicts_text(outcome: Outcome) -> str:
-    tables = (arms_table(outcome), effects_table(outcome))
-    return "\n\n".join([*("\n".join(table.markdown()) for table in tables), *conclusions(effects(outcome))])
+    tables = (
+        TextTable(("arm", *map(dt_text, dts)), arms),
+        TextTable(("effect on the return", "difference", "verdict", "predicted"), told),
+    )
+    return "\n\n".join([*("\n".join(table.markdown()) for table in tables), *conclusions(found)])

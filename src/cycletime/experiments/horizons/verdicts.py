@@ -15,58 +15,43 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from cycletime.experiments.horizons.preregistration import comparison_key, planned_comparisons, sign_of
-from cycletime.experiments.horizons.ranking import START_KINDS, Interval, Measure, RuleComparison
+from cycletime.experiments.horizons.preregistration import comparison_key, planned_comparisons
+from cycletime.experiments.horizons.ranking import MEASURES, START_KINDS, Interval, Measure, RuleComparison
 from cycletime.rules.hyperparameters import align_columns
 
 Verdict: TypeAlias = Literal["better", "no worse", "worse"]
 
 
-@dataclass(frozen=True)
-class Objection:
-    """A condition in which the winner is less than the default for sure."""
-
-    where: str
-    less: Interval
-
-
-@dataclass(frozen=True)
-class JudgedTrial:
+@dataclass(frozen=True, eq=False)
+class JudgedTrial(RuleComparison):
     """A comparison on tasks that the candidates were not chosen on."""
 
-    comparison: RuleComparison
-
     @property
-    def candidates(self) -> tuple[str, ...]:
-        """By name, the best average from tuned values first."""
-        return tuple(name for name in self.comparison.ranked("tuned", "average") if name in self.comparison.candidates)
+    def judged(self) -> tuple[str, ...]:
+        """The names of the candidates, the best average from tuned values first."""
+        return tuple(name for name in self.ranked("tuned", "average") if name in self.candidates)
 
     @property
     def winner(self) -> str:
-        return self.candidates[0]
-
-    @property
-    def default(self) -> str:
-        return self.comparison.spec.default
+        return self.judged[0]
 
     def more(
         self, name: str, than: str, kind: str = "tuned", measure: Measure = "average", task: str | None = None
     ) -> Interval:
         """A candidate minus a reference rule; the intervals hold for all candidates together."""
-        together = len(self.candidates)
-        return self.comparison.interval(name, kind, measure, less=than, task=task, together=together)
+        return self.interval(name, kind, measure, less=than, task=task, together=len(self.candidates))
 
     def verdict(self, name: str) -> Verdict:
-        signs = {sign_of(self.more(name, reference)) for reference in self.comparison.spec.references}
+        signs = {self.more(name, reference).sign for reference in self.spec.references}
         return "worse" if "less" in signs else "better" if signs == {"more"} else "no worse"
 
     @property
     def changes_default(self) -> bool:
-        return sign_of(self.more(self.winner, self.default)) == "more" and not any(self.objections())
+        return self.more(self.winner, self.spec.default).sign == "more" and not self.objections()
 
     @property
     def conditions(self) -> Mapping[str, tuple[str, Measure, str | None]]:
@@ -76,22 +61,21 @@ class JudgedTrial:
             "the average from untuned values": ("untuned", "average", None),
             "the worst cycle time from tuned values": ("tuned", "worst", None),
             "the worst cycle time from untuned values": ("untuned", "worst", None),
-            **{f"the average from tuned values on {task}": ("tuned", "average", task) for task in self.comparison.dts},
+            **{f"the average from tuned values on {task}": ("tuned", "average", task) for task in self.dts},
         }
 
-    def objections(self) -> Iterator[Objection]:
-        for where, what in self.conditions.items():
-            found = self.more(self.winner, self.default, *what)
-            if sign_of(found) == "less":
-                yield Objection(where, found)
+    def objections(self) -> dict[str, Interval]:
+        """The conditions in which the winner is less than the default for sure, and by how much."""
+        found = {where: self.more(self.winner, self.spec.default, *what) for where, what in self.conditions.items()}
+        return {where: each for where, each in found.items() if each.sign == "less"}
 
     def of_predictions(self, predictions: Mapping[str, Any], name: str) -> dict[str, str]:
         """By comparison with a predicted sign: 'held', 'refuted' or 'not decided'."""
         found = {}
-        for kind, measure, reference in planned_comparisons(self.comparison.spec):
+        for kind, measure, reference in planned_comparisons(self.spec):
             key = comparison_key(kind, measure, reference)
             predicted = predictions[name][key]["predicted"]
-            sign = sign_of(self.more(name, reference, kind, measure))
+            sign = self.more(name, reference, kind, measure).sign
             if predicted != "undecided":
                 found[key] = "held" if sign == predicted else "not decided" if sign == "undecided" else "refuted"
         return found
@@ -100,20 +84,20 @@ class JudgedTrial:
 def ranking_text(comparison: RuleComparison) -> str:
     """A table of all rules for each kind of starting points, the best average first."""
     lines: list[str] = []
-    header = (
-        "rule",
-        "average",
-        "worst cycle time",
-        *(f"average over {each}'s" for each in _other_references(comparison)),
-        "lowest at",
-    )
+    others = [name for name in comparison.spec.references if name != "baseline"]
+    header = ("rule", "average", "worst cycle time", *(f"average over {each}'s" for each in others), "lowest at")
     for kind in START_KINDS:
-        runs = " or ".join(map(str, sorted({n for outcome in comparison.outcomes.values() for n in outcome.n})))
+        rows = []
+        for rule in comparison.ranked(kind, "average"):
+            found = [comparison.interval(rule, kind, measure) for measure in MEASURES]
+            more = ("" if rule == other else comparison.interval(rule, kind, "average", other) for other in others)
+            rows.append((rule, *map(str, found), *map(str, more), _lowest_text(comparison, rule, kind)))
         lines += [
-            f"From {kind} values: {len(comparison.begun(kind))} starting points on {', '.join(comparison.dts)}, {runs} "
-            "runs of each cell; 0 is doing nothing and 1 tuning at each cycle time; [95 % intervals].",
+            f"From {kind} values: {len(comparison.begun(kind))} starting points on {', '.join(comparison.dts)}, "
+            f"{comparison.seeds} runs of each cell; 0 is doing nothing and 1 tuning at each cycle time; [95 % "
+            "intervals].",
             "",
-            *align_columns([header, *_rows(comparison, kind)]),
+            *align_columns([header, *rows]),
             "",
         ]
     return "\n".join(lines)
@@ -121,9 +105,9 @@ def ranking_text(comparison: RuleComparison) -> str:
 
 def verdicts_text(trial: JudgedTrial, predictions: Mapping[str, Any]) -> str:
     """The verdict on each candidate, on its predictions, and on the default."""
-    lines = [excluded_text(trial.comparison), ""]
-    for name in trial.candidates:
-        differences = [f"{trial.more(name, other)} more than {other}" for other in trial.comparison.spec.references]
+    lines = [excluded_text(trial), ""]
+    for name in trial.judged:
+        differences = [f"{trial.more(name, other)} more than {other}" for other in trial.spec.references]
         counts = Counter(trial.of_predictions(predictions, name).values())
         became = ", ".join(f"{count} {word}" for word, count in counts.items()) or "none"
         lines += [
@@ -135,9 +119,9 @@ def verdicts_text(trial: JudgedTrial, predictions: Mapping[str, Any]) -> str:
 
 def decision_text(trial: JudgedTrial) -> str:
     """The winner, and whether it becomes the default."""
-    against = "; ".join(f"{each.where} is less, {each.less}" for each in trial.objections()) or "none"
+    against = "; ".join(f"{where} is less, {less}" for where, less in trial.objections().items()) or "none"
     decision = "replaces" if trial.changes_default else "does not replace"
-    default = f"As the default it {decision} {trial.default}. Objections: {against}."
+    default = f"As the default it {decision} {trial.spec.default}. Objections: {against}."
     return f"The winner is {trial.winner}. {default}"
 
 
@@ -151,24 +135,6 @@ def excluded_text(comparison: RuleComparison) -> str:
         elif missing := [str(dt) for dt in scale.retuned if dt not in counted]:
             sentences.append(f"{task} counts without {', '.join(missing)}, where tuning has not learned.")
     return " ".join(sentences) or "All tasks and cycle times count."
-
-
-def _rows(comparison: RuleComparison, kind: str) -> Iterator[tuple[str, ...]]:
-    for rule in comparison.ranked(kind, "average"):
-        yield (
-            rule,
-            str(comparison.interval(rule, kind, "average")),
-            str(comparison.interval(rule, kind, "worst")),
-            *(
-                "" if rule == other else str(comparison.interval(rule, kind, "average", less=other))
-                for other in _other_references(comparison)
-            ),
-            _lowest_text(comparison, rule, kind),
-        )
-
-
-def _other_references(comparison: RuleComparison) -> tuple[str, ...]:
-    return tuple(name for name in comparison.spec.references if name != "baseline")
 
 
 def _lowest_text(comparison: RuleComparison, rule: str, kind: str) -> str:
