@@ -33,8 +33,10 @@ def hours_text(amount: float | None) -> str:
     return "an unknown time" if amount is None else f"{amount:,.3g} h" if abs(amount) < 100 else f"{amount:,.0f} h"
 
 
-def estimate_text(estimate: Estimate) -> str:
-    """'-16.52 ± 0.31', '-16.52 [-17.2, -15.9]', or the value alone."""
+def estimate_text(estimate: Estimate | None) -> str:
+    """'-16.52 ± 0.31', '-16.52 [-17.2, -15.9]', the value alone, or '-' without one."""
+    if estimate is None:
+        return "-"
     if estimate.low is None or estimate.high is None:
         return f"{estimate.value:.4g}"
     half = (estimate.high - estimate.low) / 2
@@ -42,10 +44,6 @@ def estimate_text(estimate: Estimate) -> str:
     if estimate.interval == "standard error":
         return f"{estimate.value:{form}} ± {half:{form}}"
     return f"{estimate.value:{form}} [{estimate.low:{form}}, {estimate.high:{form}}]"
-
-
-def estimate_or_dash(estimate: Estimate | None) -> str:
-    return "-" if estimate is None else estimate_text(estimate)
 
 
 def range_text(numbers: Collection[int]) -> str:

@@ -18,7 +18,6 @@ from cycletime.reports.figure import COLOURS, DASHES
 from cycletime.reports.figure_style import FORMATS, STYLE, add_seconds_axis, label_steps, save_figure
 from cycletime.reports.formatting import dt_text
 from cycletime.studies.study_folder import open_run
-from cycletime.training.finished_run import FinishedRun
 from cycletime.training.learning_curve import Columns, EpisodeBins, Episodes
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.spec import RunSpec
@@ -52,12 +51,30 @@ def read_run_curves(path: Path) -> RunCurves:
     """A run by the path of its folder, as far as it has come; the run may be in the store of its study."""
     run = open_run(path)
     if isinstance(run, RunFolder) and not run.is_finished:
-        lines = _unfinished_curves(run)
+        so_far = run.so_far()
+        if so_far.env_dt is None:
+            raise InputError(f"{run.spec.name} is of an earlier version, which did not note env_dt: resume it first.")
+        curve, metrics, where, env_dt_s = so_far.curve, so_far.metrics, "a run that is not finished", so_far.env_dt
+        done_steps = int(curve.env_steps.max(initial=0))
     else:
-        lines = _finished_curves(run.finished() if isinstance(run, RunFolder) else run)
-    if not len(lines.returns):
+        finished = run.finished() if isinstance(run, RunFolder) else run
+        curve, metrics, where = finished.curve, finished.metrics, str(finished.result["where"])
+        env_dt_s, done_steps = finished.result["env_dt_s"], run.spec.env_steps
+    # The bins are those of the whole run, without those that it has not come to.
+    bins = curve if isinstance(curve, EpisodeBins) else EpisodeBins.none(run.spec.env_steps).plus(curve)
+    ends = np.linspace(0, run.spec.env_steps, len(bins.counts) + 1)[1:]
+    reached = slice(bins.index_of(np.array([done_steps]))[0] + 1 if len(curve) else 0)
+    if not len(bins.means()[reached]):
         raise InputError(f"{run.spec.name} has no learning curve yet: none of its episodes has ended.")
-    return lines
+    return RunCurves(
+        spec=run.spec,
+        where=where,
+        env_dt_s=float(env_dt_s),
+        env_steps=np.minimum(ends[reached], done_steps),
+        returns=bins.means()[reached],
+        episodes=curve if isinstance(curve, Episodes) else None,
+        metrics=metrics,
+    )
 
 
 def chosen_metrics(runs: Sequence[RunCurves], asked: Sequence[str]) -> list[str]:
@@ -72,37 +89,6 @@ def chosen_metrics(runs: Sequence[RunCurves], asked: Sequence[str]) -> list[str]
                 f"{did_you_mean(name, known)}"
             )
     return list(dict.fromkeys(asked))
-
-
-def _finished_curves(run: FinishedRun) -> RunCurves:
-    where, env_dt_s = str(run.result["where"]), float(run.result["env_dt_s"])
-    return _run_curves(run.spec, where, env_dt_s, run.curve, run.metrics, run.spec.env_steps)
-
-
-def _unfinished_curves(folder: RunFolder) -> RunCurves:
-    run = folder.so_far()
-    if run.env_dt is None:
-        raise InputError(f"{folder.spec.name} is of an earlier version, which did not note env_dt: resume it first.")
-    done = int(run.curve.env_steps.max(initial=0))
-    return _run_curves(folder.spec, "a run that is not finished", float(run.env_dt), run.curve, run.metrics, done)
-
-
-def _run_curves(
-    spec: RunSpec, where: str, env_dt_s: float, curve: Episodes | EpisodeBins, metrics: Columns, done_steps: int
-) -> RunCurves:
-    """The bins are those of the whole run, without those that it has not come to."""
-    bins = curve if isinstance(curve, EpisodeBins) else EpisodeBins.none(spec.env_steps).plus(curve)
-    ends = np.linspace(0, spec.env_steps, len(bins.counts) + 1)[1:]
-    reached = slice(bins.index_of(np.array([done_steps]))[0] + 1 if len(curve) else 0)
-    return RunCurves(
-        spec=spec,
-        where=where,
-        env_dt_s=env_dt_s,
-        env_steps=np.minimum(ends[reached], done_steps),
-        returns=bins.means()[reached],
-        episodes=curve if isinstance(curve, Episodes) else None,
-        metrics=metrics,
-    )
 
 
 XAxis: TypeAlias = Literal["env-steps", "seconds"]
@@ -133,11 +119,17 @@ def runs_figure(runs: Sequence[RunCurves], metrics: Sequence[str], x: XAxis = "e
     top, *others = every.flatten().tolist()
     labels = _labels(runs)
     for index, run in enumerate(runs):
-        _draw_run(top, run, index, labels[index], x, with_episodes=len(runs) <= _MAX_RUNS_WITH_EPISODES)
-    top.set_ylabel("episodic return")
-    for axes, name in zip(others, metrics, strict=True):
-        for index, run in enumerate(runs):
-            _draw_metric(axes, run, index, name, x)
+        round_, place = divmod(index, len(COLOURS))  # another dash once all colours are used
+        look = {"color": COLOURS[place], "linestyle": DASHES[round_ % len(DASHES)]}
+        scale = run.env_dt_s if x == "seconds" else 1.0
+        if run.episodes is not None and len(runs) <= _MAX_RUNS_WITH_EPISODES:
+            dots = {"color": COLOURS[place], "markersize": 1.5, "alpha": 0.25}
+            top.plot(run.episodes.env_steps * scale, run.episodes.returns, ".", **dots)
+        top.plot(run.env_steps * scale, run.returns, linewidth=1.4, label=labels[index], **look)
+        for axes, name in zip(others, metrics, strict=True):
+            if name in run.metrics:
+                axes.plot(run.metrics["env_steps"] * scale, run.metrics[name], linewidth=1.0, **look)
+    for axes, name in zip(every[:, 0], ("episodic return", *metrics), strict=True):
         axes.set_ylabel(name)
     _label_x(every[-1][0], top, runs, x)
     count = "1 run" if len(runs) == 1 else f"{len(runs)} runs, each a line by itself"
@@ -152,42 +144,16 @@ def runs_figure(runs: Sequence[RunCurves], metrics: Sequence[str], x: XAxis = "e
 
 def _labels(runs: Sequence[RunCurves]) -> list[str]:
     """Labels that tell runs apart, with their identities where that is needed."""
-    parts = [
-        (run.spec.world.name, run.spec.algorithm, dt_text(run.spec.dt), f"seed {run.spec.seed}", *_progress_label(run))
-        for run in runs
-    ]
-    texts = [", ".join(each) for each in parts]
+    texts = []
+    for run in runs:
+        share = run.env_steps[-1] / run.spec.env_steps
+        so_far = [] if share >= 1 else [f"so far {100 * share:.0f} %"]
+        parts = run.spec.world.name, run.spec.algorithm, dt_text(run.spec.dt), f"seed {run.spec.seed}", *so_far
+        texts.append(", ".join(parts))
     return [
         text if texts.count(text) == 1 else f"{text}, {run.spec.identity[:10]}"
         for text, run in zip(texts, runs, strict=True)
     ]
-
-
-def _progress_label(run: RunCurves) -> tuple[str, ...]:
-    done, budget = int(run.env_steps[-1]), run.spec.env_steps
-    return () if done >= budget else (f"so far {100 * done / budget:.0f} %",)
-
-
-def _colour_and_dash(index: int) -> tuple[str, Literal["-", "--", "-.", ":"]]:
-    """Another dash once all colours are used."""
-    round_, place = divmod(index, len(COLOURS))
-    return COLOURS[place], DASHES[round_ % len(DASHES)]
-
-
-def _draw_run(axes: Axes, run: RunCurves, index: int, label: str, x: XAxis, *, with_episodes: bool) -> None:
-    colour, dash = _colour_and_dash(index)
-    scale = run.env_dt_s if x == "seconds" else 1.0
-    if with_episodes and run.episodes is not None:
-        axes.plot(run.episodes.env_steps * scale, run.episodes.returns, ".", color=colour, markersize=1.5, alpha=0.25)
-    axes.plot(run.env_steps * scale, run.returns, color=colour, linestyle=dash, linewidth=1.4, label=label)
-
-
-def _draw_metric(axes: Axes, run: RunCurves, index: int, name: str, x: XAxis) -> None:
-    if name not in run.metrics:
-        return
-    colour, dash = _colour_and_dash(index)
-    scale = run.env_dt_s if x == "seconds" else 1.0
-    axes.plot(run.metrics["env_steps"] * scale, run.metrics[name], color=colour, linestyle=dash, linewidth=1.0)
 
 
 def _label_x(bottom: Axes, top: Axes, runs: Sequence[RunCurves], x: XAxis) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 
-from cycletime.reports.formatting import TextTable, difference_text, dt_text, estimate_or_dash, estimate_text
+from cycletime.reports.formatting import TextTable, difference_text, dt_text, estimate_text
 from cycletime.reports.summary import CellKey, Statistics, Summary
 from cycletime.statistics import Comparison, Estimate, compare, holm, mean_and_error
 from cycletime.studies.scores import AS_GIVEN, MEASURES, Panel, RunOutcome, settings_text, value_text
@@ -16,7 +16,7 @@ def summary_table(summary: Summary, measure: str) -> TextTable:
     panel = summary.panel
     rows = [(dt_text(dt), *(_cell(summary, (rule, dt)) for rule in panel.rules)) for dt in panel.dts]
     averages = [summary.averages[rule] for rule in panel.rules]
-    last = ("frequency-averaged", *map(estimate_or_dash, averages))
+    last = ("frequency-averaged", *map(estimate_text, averages))
     notes = [
         f"Scores are the {MEASURES[measure][1]}; numbers are {summary.statistics.words} (number of runs). Data: "
         f"{panel.provenance}."
@@ -56,7 +56,7 @@ def _rests_on(summary: Summary) -> str:
 
 def _cell(summary: Summary, place: CellKey) -> str:
     estimate, verdict = summary.estimates[place], summary.verdict(place)
-    return f"{estimate_or_dash(estimate)} ({run_counts_text(summary.panel, place)}) {verdict}".rstrip()
+    return f"{estimate_text(estimate)} ({run_counts_text(summary.panel, place)}) {verdict}".rstrip()
 
 
 MAX_ROWS = 50
@@ -134,9 +134,7 @@ class RankedChoices:
         )
 
     def _cell(self, index: int, panel: Panel, estimate: Estimate | None) -> str:
-        return (
-            f"{estimate_or_dash(estimate)} ({run_counts_text(panel, _only_cell(panel))}) {self.verdict(index)}".rstrip()
-        )
+        return f"{estimate_text(estimate)} ({run_counts_text(panel, _only_cell(panel))}) {self.verdict(index)}".rstrip()
 
 
 def split_choices(panels: Sequence[Panel]) -> tuple[list[Panel], list[list[Panel]]]:

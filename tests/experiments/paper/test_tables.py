@@ -36,13 +36,15 @@ def test_scores_are_means_of_the_right_runs(data: PaperResults) -> None:
     row = tuned_table(data, "ppo-tuned").rows[2]
     grid, fresh = data.outcome("ppo-grid"), data.outcome("ppo-grid-winners").cell(dt="16ms").scores
     papers = grid.cell(dt="16ms", batch=4000, minibatch=12).scores
-    assert row.fresh is not None
-    assert row.papers_choice is not None
-    assert (row.sweep.value, row.fresh.value, row.papers_choice.value) == pytest.approx((15.0, 14.95, papers.mean()))
-    assert row.fresh.high == pytest.approx(14.95 + fresh.std(ddof=1) / 5**0.5)
-    assert row.difference is not None
+    sweep, again, choice = (row.scores[name] for name in ("sweep", "fresh", "papers_choice"))
+    assert sweep is not None
+    assert again is not None
+    assert choice is not None
+    assert (sweep.value, again.value, choice.value) == pytest.approx((15.0, 14.95, papers.mean()))
+    assert again.high == pytest.approx(14.95 + fresh.std(ddof=1) / 5**0.5)
+    assert row.scores["difference"] is not None
     interval = stats.ttest_ind(fresh, papers, equal_var=False).confidence_interval(0.95)
-    assert (row.difference.low, row.difference.high) == pytest.approx((interval.low, interval.high))
+    assert (row.scores["difference"].low, row.scores["difference"].high) == pytest.approx((interval.low, interval.high))
 
 
 def test_neighbours_that_are_as_good_are_listed(data: PaperResults) -> None:
@@ -79,8 +81,10 @@ def test_the_papers_three_digits_of_a_discount_find_the_sweeps_six() -> None:
     data = synthetic_data(lambda labels: float(labels["discount"] == 0.851458), seeds=2, only=["sac-gamma-sweep"])
     table = tuned_table(data, "sac-tuned")
     assert [row.is_same for row in table.rows] == [False, False, True, True, True]
-    assert [row.papers_choice.value for row in table.rows if row.papers_choice] == pytest.approx([0, 0, 1, 1, 1])
-    assert [row.fresh for row in table.rows] == [None] * 5
+    assert [row.scores["papers_choice"].value for row in table.rows if row.scores["papers_choice"]] == pytest.approx(
+        [0, 0, 1, 1, 1]
+    )
+    assert [row.scores["fresh"] for row in table.rows] == [None] * 5
     text = table.as_text()
     assert "The winners have not been run again with fresh seeds." in text
     assert "| 0.961 " in text

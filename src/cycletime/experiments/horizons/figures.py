@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from itertools import product
 from math import ceil, inf
 from pathlib import Path
@@ -31,23 +30,14 @@ _COLUMNS = 3
 
 def save_figures(results: Results, folder: Path, only: Sequence[str] = ()) -> list[Path]:
     """Draw and write the figures of what was run, or some; the same results give the same bytes."""
-    wanted = only or list(_drawings(results))
     make_folder(folder)
     paths: list[Path] = []
-    with mpl.rc_context(STYLE):
-        for name, draw in _drawings(results).items():
-            if name in wanted:
-                with suppress(NotRunError):
-                    paths += save_figure(draw(), folder, name, FORMATS)
+    for evidence, (name, draw) in product(all_evidence(results), FIGURES.items()):
+        stem = f"{evidence.spec.prefix}{name}"
+        if stem in (only or (stem,)):
+            with suppress(NotRunError), mpl.rc_context(STYLE):
+                paths += save_figure(draw(evidence), folder, stem, FORMATS)
     return paths
-
-
-def _drawings(results: Results) -> dict[str, Callable[[], Figure]]:
-    return {
-        evidence.spec.prefix + name: partial(draw, evidence)
-        for evidence in all_evidence(results)
-        for name, draw in FIGURES.items()
-    }
 
 
 def draw_tuned_horizons(evidence: Evidence) -> Figure:
@@ -80,12 +70,17 @@ def _draw_map(axes: Axes, task: str, tuning: Outcome) -> None:
     shown = (grid - grid.min(axis=0)) / np.ptp(grid, axis=0)
     axes.imshow(shown, origin="lower", aspect="auto", cmap="viridis", norm=Normalize(0, 1))
     axes.plot(range(len(dts)), grid.argmax(axis=0), "o", color="white", markeredgecolor="black")
-    axes.set_xticks(range(len(dts)), [f"{float(dt) * 1e3:g}" for dt in dts])
-    axes.set_yticks(range(len(horizons)), [f"{horizon:g}" for horizon in horizons])
-    axes.grid(visible=False)
-    axes.set_title(task, fontsize=TITLE_SIZE, fontweight="bold")
+    _label(axes, task, dts, [f"{horizon:g}" for horizon in horizons])
     axes.set_xlabel("cycle time (ms)")
     axes.set_ylabel("discount horizon (s)")
+
+
+def _label(axes: Axes, title: str, dts: Sequence[Duration], rows: Sequence[str]) -> None:
+    """Label a map with cycle times in milliseconds as columns."""
+    axes.set_xticks(range(len(dts)), [f"{float(dt) * 1e3:g}" for dt in dts])
+    axes.set_yticks(range(len(rows)), list(rows))
+    axes.grid(visible=False)
+    axes.set_title(title, fontsize=TITLE_SIZE, fontweight="bold")
 
 
 def draw_scores(comparison: RuleComparison, candidates: Sequence[str]) -> Figure:
@@ -96,16 +91,15 @@ def draw_scores(comparison: RuleComparison, candidates: Sequence[str]) -> Figure
     for (row, task), (column, rule) in product(enumerate(tasks), enumerate(rules)):
         axes = every[row, column]
         _draw_starts(axes, comparison, rule, task)
-        axes.set_title(f"{task}\n{rule}", fontsize=TITLE_SIZE, fontweight="bold")
         axes.tick_params(labelleft=not column)
     for axes in every[-1]:
         axes.set_xlabel("cycle time (ms)")
-    seeds = " or ".join(map(str, sorted({n for outcome in comparison.outcomes.values() for n in outcome.n})))
     add_footer(
         figure,
         [],
         "From the cycle time on the left, tuned there or with untuned horizons, to that below: 0 is doing nothing, 1 "
-        f"tuning at that cycle time; -1 and 2 may be more. Means of {seeds} seeds. {_algorithm_note(comparison.spec)}",
+        f"tuning at that cycle time; -1 and 2 may be more. Means of {comparison.seeds} seeds. "
+        f"{_algorithm_note(comparison.spec)}",
     )
     return figure
 
@@ -120,9 +114,7 @@ def _draw_starts(axes: Axes, comparison: RuleComparison, rule: str, task: str) -
             color = "black" if 0.1 < score < 1.1 else "white"
             axes.text(column, row, f"{score:.2f}", ha="center", va="center", fontsize=6, color=color)
     axes.imshow(grid, aspect="auto", cmap="RdYlBu", norm=Normalize(0.0, 1.2))
-    axes.set_xticks(range(len(dts)), [f"{float(dt) * 1e3:g}" for dt in dts])
-    axes.set_yticks(range(len(starts)), [f"{each.kind} {float(each.values.dt) * 1e3:g}" for each in starts])
-    axes.grid(visible=False)
+    _label(axes, f"{task}\n{rule}", dts, [f"{each.kind} {float(each.values.dt) * 1e3:g}" for each in starts])
 
 
 def _algorithm_note(spec: AlgorithmSpec) -> str:

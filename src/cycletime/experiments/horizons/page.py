@@ -174,23 +174,17 @@ def _milliseconds(dt: Duration) -> str:
 FIGURES = Path("figures", "horizons")
 """Beside the page."""
 NOT_RUN_TEXT = "What is missing here has not been run yet."
-IMAGES: Mapping[str, tuple[str, Callable[[Evidence], object]]] = {
-    "tuned-horizons": (
-        "Maps of discount horizons against the cycle time, one for each task",
-        lambda evidence: evidence.tunings,
-    ),
-    "search": (
-        "Scores on Reacher and Double Pendulum, by starting point and cycle time",
-        lambda evidence: evidence.search,
-    ),
-    "trial": ("Scores on the other tasks, by starting point and cycle time", lambda evidence: evidence.trial),
+IMAGES = {
+    "tuned-horizons": ("tunings", "Maps of discount horizons against the cycle time, one for each task"),
+    "search": ("search", "Scores on Reacher and Double Pendulum, by starting point and cycle time"),
+    "trial": ("trial", "Scores on the other tasks, by starting point and cycle time"),
 }
-"""By figure, what it is called for those who do not see it, and what must have been run."""
+"""By figure, the evidence that it needs, and what it is called for those who do not see it."""
 
 
 def _image(name: str, evidence: Evidence) -> str:
-    words, needed = IMAGES[name]
-    needed(evidence)
+    needed, words = IMAGES[name]
+    getattr(evidence, needed)
     return f"![{words}]({(FIGURES / f'{evidence.spec.prefix}{name}.png').as_posix()})"
 
 
@@ -233,9 +227,9 @@ def write_page(results: Results, page: Path) -> list[Path]:
 def missing_figures(results: Results) -> dict[str, str]:
     """By name, the figures that cannot be drawn, and what they need."""
     missing = {}
-    for evidence, (name, (_, needed)) in product(all_evidence(results), IMAGES.items()):
+    for evidence, name in product(all_evidence(results), IMAGES):
         try:
-            needed(evidence)
+            _image(name, evidence)
         except NotRunError as error:
             missing[evidence.spec.prefix + name] = ", ".join(error.needed)
     return missing
@@ -248,8 +242,7 @@ def fill_page(text: str, evidence: Sequence[Evidence]) -> str:
         for each in evidence
         for name, make in PARTS_BY_ALGORITHM[each.algorithm].items()
     }
-    missing: list[NotRunError] = []
-    noted = set[str]()
+    missing: list[tuple[str, NotRunError]] = []
 
     def made(part: re.Match[str]) -> str:
         begin, name, words, end = part.groups()
@@ -259,12 +252,11 @@ def fill_page(text: str, evidence: Sequence[Evidence]) -> str:
         try:
             content = [words, make(whose)]
         except NotRunError as error:
-            missing.append(error)
-            content = [NOT_RUN_TEXT] if whose.spec.prefix not in noted else []
-            noted.add(whose.spec.prefix)
+            content = [] if any(each == whose.algorithm for each, _ in missing) else [NOT_RUN_TEXT]
+            missing.append((whose.algorithm, error))
         return "\n".join([begin, *(f"{each}\n" for each in content if each), end])
 
     text, parts = _PART.subn(made, text)
     if parts and len(missing) == parts:
-        raise missing[0]  # what is there must not be lost by looking in the wrong folder
+        raise missing[0][1]  # what is there must not be lost by looking in the wrong folder
     return text

@@ -12,7 +12,7 @@ from cycletime.duration import Duration
 from cycletime.experiments.investigation import scale_label, winners_name
 from cycletime.experiments.outcome import Outcome, OutcomeCell, Winner, mean_score, winners
 from cycletime.experiments.paper.data import PaperResults
-from cycletime.reports.formatting import TextTable, dt_text, estimate_as_json, estimate_or_dash, join_words, range_text
+from cycletime.reports.formatting import TextTable, dt_text, estimate_as_json, estimate_text, join_words, range_text
 from cycletime.statistics import Estimate, compare
 
 _COLUMNS = 100
@@ -53,14 +53,9 @@ class TunedRow:
     """The values that the paper found best, as it prints them."""
     ours: tuple[float, ...]
     is_same: bool
-    sweep: Estimate
-    """The winner's score in the sweep, which is too good, since it won by it."""
-    fresh: Estimate | None
-    """The winner's score with fresh seeds, once it was run."""
-    papers_choice: Estimate | None
-    """The score of the paper's values in our sweep; None if every run diverged."""
-    difference: Estimate | None
-    """Our winner with fresh seeds less the paper's values, with its interval; None where both are the same."""
+    scores: Mapping[str, Estimate | None]
+    """'sweep', our winner's, by which it won; 'fresh', that with fresh seeds; 'papers_choice', that of the paper's values
+    in our sweep; 'difference', fresh less the paper's. None of what was not run, or diverged."""
     as_good: tuple[tuple[float, ...], ...]
     """Other values that are behind the winner in the sweep by less than the standard error of the difference."""
 
@@ -83,11 +78,17 @@ class TunedTable:
     def text_table(self) -> TextTable:
         letters = ", ".join(self.published.short.values())
         header = ("dt", f"paper {letters}", f"our {letters}", "ours, sweep", "ours, fresh", "paper's", "difference")
-        title = f"{self.published.title}{scale_label(self.scale)}"
-        return TextTable(header, [self._cells(row) for row in self.rows], title, self._notes())
+        rows = []
+        for row in self.rows:
+            *means, difference = map(estimate_text, row.scores.values())
+            values = map(_values_text, (row.paper, row.ours))
+            rows.append((dt_text(row.dt), *values, *means, "same values" if row.is_same else difference))
+        return TextTable(header, rows, f"{self.published.title}{scale_label(self.scale)}", self._notes())
 
     def as_json(self) -> dict[str, Any]:
-        names = tuple(self.published.short)
+        def named(values: Sequence[float]) -> dict[str, float]:
+            return dict(zip(self.published.short, values, strict=True))
+
         return {
             "table": self.name,
             "title": self.published.title,
@@ -96,42 +97,27 @@ class TunedTable:
             "rows": [
                 {
                     "dt_s": float(row.dt),
-                    "paper": dict(zip(names, row.paper, strict=True)),
-                    "ours": dict(zip(names, row.ours, strict=True)),
+                    "paper": named(row.paper),
+                    "ours": named(row.ours),
                     "same": row.is_same,
-                    "sweep": estimate_as_json(row.sweep),
-                    "fresh": estimate_as_json(row.fresh),
-                    "papers_choice": estimate_as_json(row.papers_choice),
-                    "difference": estimate_as_json(row.difference),
-                    "as_good": [dict(zip(names, values, strict=True)) for values in row.as_good],
+                    **{name: estimate_as_json(score) for name, score in row.scores.items()},
+                    "as_good": [named(values) for values in row.as_good],
                 }
                 for row in self.rows
             ],
         }
 
-    def _cells(self, row: TunedRow) -> tuple[str, ...]:
-        difference = "same values" if row.is_same else estimate_or_dash(row.difference)
-        means = map(estimate_or_dash, (row.sweep, row.fresh, row.papers_choice))
-        return (dt_text(row.dt), _values_text(row.paper), _values_text(row.ours), *means, difference)
-
     def _notes(self) -> list[str]:
-        counts: dict[str, list[Estimate | None]] = {
-            "in the sweep": [row.sweep for row in self.rows],
-            "with fresh seeds": [row.fresh for row in self.rows],
-            "with the paper's values": [row.papers_choice for row in self.rows],
-        }
-        runs = [
-            f"{range_text([each.n for each in estimates if each])} {where}"
-            for where, estimates in counts.items()
-            if any(estimates)
-        ]
+        wheres = {"sweep": "in the sweep", "fresh": "with fresh seeds", "papers_choice": "with the paper's values"}
+        counts = {name: [each.n for row in self.rows if (each := row.scores[name])] for name in wheres}
+        runs = [f"{range_text(counts[name])} {where}" for name, where in wheres.items() if counts[name]]
         close = [f"{dt_text(row.dt)}: {len(row.as_good)}{_choices_text(row.as_good)}" for row in self.rows]
         return [
             f"Scores are the mean return over learning ± one standard error; n = {join_words(runs)}. In the sweep the "
             "winner's is too good, since it won by it. The paper's values are scored in our sweep.",
             "The difference is that of ours with fresh seeds minus the paper's values, with a 95 % interval by Welch's "
             "t."
-            if any(row.fresh for row in self.rows)
+            if counts["fresh"]
             else "The winners have not been run again with fresh seeds.",
             f"Of {self.tried - 1} other choices so many are as good, being behind the winner by less than the standard "
             f"error of the difference: {'; '.join(close)}.",
@@ -152,28 +138,21 @@ def _row(published: PublishedTable, sweep: Outcome, winner: Winner, fresh: Outco
     choice = min(sweep.where(dt=winner.dt), key=lambda cell: dist(_cell_values(cell, names), paper))
     ours = _cell_values(winner.cell, names)
     (again,) = (fresh.where(dt=winner.dt, **dict(zip(names, ours, strict=True))) if fresh else ()) or (None,)
-    is_same = choice is winner.cell
-    return TunedRow(
-        winner.dt,
-        paper,
-        ours,
-        is_same,
-        winner.mean,
-        None if again is None else mean_score(again),
-        mean_score(choice),
-        None if again is None or is_same else _difference(again, choice),
-        tuple(_cell_values(cell, names) for cell in winner.as_good),
-    )
+    compared = () if again is None or choice is winner.cell else (again, choice)
+    scores = {
+        "sweep": winner.mean,
+        "fresh": None if again is None else mean_score(again),
+        "papers_choice": mean_score(choice),
+        "difference": compare(*(cell.seed_scores for cell in compared), failed="exclude").difference
+        if compared and all(map(mean_score, compared))
+        else None,
+    }
+    as_good = tuple(_cell_values(cell, names) for cell in winner.as_good)
+    return TunedRow(winner.dt, paper, ours, choice is winner.cell, scores, as_good)
 
 
 def _cell_values(cell: OutcomeCell, names: Sequence[str]) -> tuple[float, ...]:
     return tuple(cell.labels[name] for name in names)
-
-
-def _difference(ours: OutcomeCell, papers: OutcomeCell) -> Estimate | None:
-    if mean_score(ours) is None or mean_score(papers) is None:
-        return None
-    return compare(ours.seed_scores, papers.seed_scores, failed="exclude").difference
 
 
 def _values_text(values: Sequence[float]) -> str:
