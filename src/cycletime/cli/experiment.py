@@ -26,11 +26,16 @@ InvestigationName: TypeAlias = Annotated[Positional[Literal["paper", "horizons"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Investigated:
-    """Which investigation."""
+class ResultsOptions:
+    """Which investigation, and where its results are read from."""
 
     investigation: InvestigationName
     """paper: the paper's experiments. horizons: the search for a rule that keeps horizons in seconds, and its trial."""
+    results: Annotated[
+        Optional[Path],  # noqa: UP045
+        arg(metavar="FOLDER", help_behavior_hint="(default: those of the checkout)"),
+    ] = None
+    """Results, as 'cycletime experiment collect' keeps them."""
 
     @property
     def declared(self) -> Investigation:
@@ -40,17 +45,6 @@ class Investigated:
 
     def chosen(self, kind: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
         return [self.declared.known(kind, name, known) for name in names] or list(known)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResultsOptions(Investigated):
-    """Where results are read from."""
-
-    results: Annotated[
-        Optional[Path],  # noqa: UP045
-        arg(metavar="FOLDER", help_behavior_hint="(default: those of the checkout)"),
-    ] = None
-    """Results, as 'cycletime experiment collect' keeps them."""
 
     @property
     def results_folder(self) -> Path:
@@ -233,7 +227,7 @@ class PackExperiments(ExperimentSelection):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CollectResults(Investigated):
+class CollectResults(ResultsOptions):
     """Keep what came of finished studies, small enough to go with the code; of the paper also what policies do."""
 
     out: Annotated[Positional[Path], arg(metavar="OUT")]

@@ -8,7 +8,7 @@ from cycletime.agents import SACAgent
 from cycletime.duration import Duration
 from cycletime.reports.formatting import dt_text, hours_text, join_words
 from cycletime.reports.summary import MOST_SEEDS, POWER, seeds_needed
-from cycletime.statistics import Comparison, mean_and_error
+from cycletime.statistics import mean_and_error
 from cycletime.studies.advice import Advice, write_advice
 from cycletime.studies.scores import MEASURES, settings_text
 
@@ -37,12 +37,12 @@ def advice_table(advice: Advice) -> list[list[str]]:
     dts = sorted({*advice.tried, *advice.in_time})
     return [
         head,
-        *([dt_text(dt), _real_time_mode(advice, dt), *_mean_cells(advice, dt), _verdict(advice, dt)] for dt in dts),
+        *([dt_text(dt), *_cells(advice, dt), _verdict(advice, dt)] for dt in dts),
     ]
 
 
 def _answer(advice: Advice) -> str:
-    advised, leader, present = advice.advised, advice.leader, advice.question.present
+    advised, leader, present, gain = advice.advised, advice.leader, advice.question.present, advice.gain
     assert advised is not None, "there is a leader"
     assert leader is not None, "there is a leader"
     values = f"{settings_text(advice.values(advised))} (rule {advice.question.rule})"
@@ -52,21 +52,22 @@ def _answer(advice: Advice) -> str:
     length = f"{measure} in runs of {_time_text(_run_s(advice))} of the environment's time"
     if advised == leader == present:
         return f"Stay at {dt_text(present)}, with {values}: it has the highest {length}."
-    gain = advice.gain
     if advised == leader and gain is None:
         return (
             f"Use {dt_text(leader)}, with {values}: staying at {dt_text(present)} has no mean, since "
             f"{advice.without_mean[present]}."
         )
     assert gain is not None, "both have a mean"
+    more = gain.difference
+    by = f"{more.value:+.3g} ({more.low:+.3g} to {more.high:+.3g}, n = {more.runs} seeds)"
     if advised == leader:
         certain = "" if gain.verdict == "better" else ", which the data do not decide"
         cannot = "" if advice.can_stay() else f"; {dt_text(present)} is not in time on this machine"
-        gained = f"that gains {_gain_text(gain)} in {length}{certain}{cannot}"
+        gained = f"that gains {by} in {length}{certain}{cannot}"
         return f"Use {dt_text(leader)} instead of {dt_text(present)}, with {values}: {gained}."
     return (
-        f"Stay at {dt_text(present)} for now, with {values}: {dt_text(leader)} has the highest {length}, by "
-        f"{_gain_text(gain)}, but the data do not decide that it is better."
+        f"Stay at {dt_text(present)} for now, with {values}: {dt_text(leader)} has the highest {length}, by {by}, but "
+        "the data do not decide that it is better."
     )
 
 
@@ -76,12 +77,13 @@ def _confidence(advice: Advice) -> list[str]:
     leader, confidence = advice.leader, 100 * advice.question.confidence
     assert leader is not None, "there is one"
     dropped = [dt for dt in advice.tried if dt not in advice.left and dt not in advice.without_mean]
-    open_ = [dt for dt in advice.left if dt != leader]
+    leads = {dt: advice.judgements[-1].lead(dt).difference for dt in advice.left if dt != leader}
+    open_ = [f"{dt_text(dt)} ({by.value:+.3g}, from {by.low:+.3g} to {by.high:+.3g})" for dt, by in leads.items()]
     parts = []
     if dropped:
         parts.append(f"decided against {join_words([dt_text(dt) for dt in dropped])}")
     if open_:
-        parts.append(f"not decided against {join_words([f'{dt_text(dt)} ({_lead_text(advice, dt)})' for dt in open_])}")
+        parts.append(f"not decided against {join_words(open_)}")
     if advice.without_mean:
         lacking = join_words([f"{dt_text(dt)} ({why})" for dt, why in advice.without_mean.items()])
         parts.append(f"not compared with {lacking}")
@@ -206,17 +208,6 @@ def _comparability(advice: Advice) -> str:
     )
 
 
-def _gain_text(gain: Comparison) -> str:
-    estimate = gain.difference
-    return f"{estimate.value:+.3g} ({estimate.low:+.3g} to {estimate.high:+.3g}, n = {estimate.runs} seeds)"
-
-
-def _lead_text(advice: Advice, dt: Duration) -> str:
-    assert advice.leader is not None, "there is one"
-    estimate = advice.judgements[-1].lead(dt).difference
-    return f"{estimate.value:+.3g}, from {estimate.low:+.3g} to {estimate.high:+.3g}"
-
-
 def _run_s(advice: Advice) -> float:
     return float(advice.question.env_steps * advice.env_dt.exact_s)
 
@@ -229,19 +220,15 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2g} %" if share < 1 else f"{100 * share:.0f} %"
 
 
-def _real_time_mode(advice: Advice, dt: Duration) -> str:
-    if dt not in advice.in_time:
-        return "not asked"
-    return advice.in_time[dt].way or "no"
-
-
-def _mean_cells(advice: Advice, dt: Duration) -> list[str]:
+def _cells(advice: Advice, dt: Duration) -> list[str]:
+    """Whether a cycle time is in time here, its seeds, and their mean with its standard error."""
+    in_time = "not asked" if dt not in advice.in_time else advice.in_time[dt].way or "no"
     scores = advice.scores.get(dt, ())
     if not scores or dt in advice.without_mean:
-        return [str(len(scores)), "none", ""]
+        return [in_time, str(len(scores)), "none", ""]
     mean = mean_and_error(advice.numbers(dt))
     error = "" if mean.high is None else f"{mean.high - mean.value:.3g}"
-    return [str(mean.n), f"{mean.value:.4g}", error]
+    return [in_time, str(mean.n), f"{mean.value:.4g}", error]
 
 
 def _verdict(advice: Advice, dt: Duration) -> str:

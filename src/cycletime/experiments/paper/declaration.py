@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from cycletime.experiments.investigation import Investigation
 from cycletime.experiments.paper.claims import CLAIMS, claims_as_json
 from cycletime.experiments.paper.data import (
     BEHAVIOUR_FILE,
-    PaperResults,
     read_paper_results,
     save_behaviours,
 )
@@ -33,14 +31,6 @@ def keep_behaviour(folders: Mapping[str, StudyFolder], results: Path) -> list[Pa
     return [file] if measured else []
 
 
-def _table_text(name: str, data: PaperResults) -> str:
-    return tuned_table(data, name).as_text()
-
-
-def _table_json(name: str, data: PaperResults) -> dict[str, Any]:
-    return tuned_table(data, name).as_json()
-
-
 PAPER = Investigation(
     name="paper",
     title="The paper",
@@ -50,10 +40,10 @@ PAPER = Investigation(
     collect_more=keep_behaviour,
     read=read_paper_results,
     verdicts={claim.number: partial(claim_text, claim) for claim in CLAIMS},
-    tables={name: partial(_table_text, name) for name in PUBLISHED_TABLES},
+    tables={name: lambda data, name=name: tuned_table(data, name).as_text() for name in PUBLISHED_TABLES},
     as_json={
         "verdicts": claims_as_json,
-        **{name: partial(_table_json, name) for name in PUBLISHED_TABLES},
+        **{name: lambda data, name=name: tuned_table(data, name).as_json() for name in PUBLISHED_TABLES},
     },
     figures=FIGURES,
     save_figures=save_figures,

@@ -54,8 +54,8 @@ class TunedRow:
     ours: tuple[float, ...]
     is_same: bool
     scores: Mapping[str, Estimate | None]
-    """'sweep', our winner's, by which it won; 'fresh', that with fresh seeds; 'papers_choice', that of the paper's values
-    in our sweep; 'difference', fresh less the paper's. None of what was not run, or diverged."""
+    """'sweep', our winner's, by which it won; 'fresh', that with fresh seeds; 'papers_choice', that of the paper's
+    values in our sweep; 'difference', fresh less the paper's. None of what was not run, or diverged."""
     as_good: tuple[tuple[float, ...], ...]
     """Other values that are behind the winner in the sweep by less than the standard error of the difference."""
 
