@@ -51,15 +51,32 @@ class Condition:
             f"required: {'>' if self.is_above else '<'} {self.bound:,.4g})"
         )
 
+    def as_json(self) -> dict[str, Any]:
+        estimate = self.estimate
+        return {
+            "name": self.name,
+            "value": None if isnan(estimate.value) else estimate.value,
+            "interval": [estimate.low, estimate.high],
+            "n": list(estimate.cells),
+            "astray": estimate.n_failed,
+            "must_be": "above" if self.is_above else "below",
+            "bound": self.bound,
+            "p_holds": self.p_holds,
+            "p_fails": self.p_fails,
+        }
 
-def above(name: str, bound: float, terms: ContrastTerms) -> Condition:
-    """A contrast must be above a bound."""
-    return _condition(name, bound, terms, is_above=True)
+
+def above(name: str, bound: float, terms: ContrastTerms, *, is_above: bool = True) -> Condition:
+    """A contrast must be above a bound: in pairs where seeds are equal; what diverged is left out and counted."""
+    found = Contrast.of(terms)
+    inside = (found.value - bound) * (1 if is_above else -1)
+    tails = found.tail(inside), found.tail(-inside)
+    return Condition(name, found.estimate(CONFIDENCE), bound, is_above, *tails)
 
 
 def below(name: str, bound: float, terms: ContrastTerms) -> Condition:
     """A contrast must be below a bound."""
-    return _condition(name, bound, terms, is_above=False)
+    return above(name, bound, terms, is_above=False)
 
 
 def within(name: str, bound: float, terms: ContrastTerms) -> list[Condition]:
@@ -85,14 +102,6 @@ def difference(runs: BySeed, *others: BySeed) -> ContrastTerms:
 def mean_difference(pairs: Sequence[tuple[BySeed, BySeed]]) -> ContrastTerms:
     """The contrast that is the mean of several differences."""
     return [(weight / len(pairs), runs) for pair in pairs for weight, runs in zip((1.0, -1.0), pair, strict=True)]
-
-
-def _condition(name: str, bound: float, terms: ContrastTerms, *, is_above: bool) -> Condition:
-    """As `cycletime.statistics.compare`: in pairs where seeds are equal; what diverged is left out and counted."""
-    found = Contrast.of(terms)
-    inside = (found.value - bound) * (1 if is_above else -1)
-    tails = found.tail(inside), found.tail(-inside)
-    return Condition(name, found.estimate(CONFIDENCE), bound, is_above, *tails)
 
 
 def verdict_of(conditions: Sequence[Condition], may_fail: int = 0) -> Verdict:
@@ -165,7 +174,7 @@ class JudgedClaim:
         return sorted(self.conditions, key=lambda each: each.p_holds)[needed - 1]
 
     def as_json(self) -> dict[str, Any]:
-        decisive = None if self.decisive is None else _condition_as_json(self.decisive)
+        decisive = None if self.decisive is None else self.decisive.as_json()
         return {
             "verdict": self.verdict,
             "statistic": decisive and {"name": decisive["name"], "value": decisive["value"]},
@@ -175,7 +184,7 @@ class JudgedClaim:
             "scale": self.scale,
             "sources": list(self.sources),
             "with_plain_mean": self.with_plain_mean,
-            "conditions": [_condition_as_json(each) for each in self.conditions],
+            "conditions": [each.as_json() for each in self.conditions],
         }
 
 
@@ -203,6 +212,11 @@ def _judge_once(data: Results, asked: Claim | OtherSetting) -> JudgedClaim:
 
 def claim_as_json(claim: Claim, data: Results) -> dict[str, Any]:
     """A claim with its verdict, for programs."""
+    elsewhere = []
+    for setting in claim.elsewhere:
+        found = judge(data, setting)
+        words = {"verdict": setting.word(found.verdict), "with_plain_mean": setting.word(found.with_plain_mean)}
+        elsewhere.append({"where": setting.where, **found.as_json(), **words})
     return {
         "number": claim.number,
         "statement": claim.statement,
@@ -210,25 +224,5 @@ def claim_as_json(claim: Claim, data: Results) -> dict[str, Any]:
         "figure": claim.figure,
         "criterion": claim.criterion,
         "refuted_by": claim.refuted_by,
-        "elsewhere": [_elsewhere_as_json(each, judge(data, each)) for each in claim.elsewhere],
-    }
-
-
-def _elsewhere_as_json(setting: OtherSetting, found: JudgedClaim) -> dict[str, Any]:
-    words = {"verdict": setting.word(found.verdict), "with_plain_mean": setting.word(found.with_plain_mean)}
-    return {"where": setting.where, **found.as_json(), **words}
-
-
-def _condition_as_json(condition: Condition) -> dict[str, Any]:
-    estimate = condition.estimate
-    return {
-        "name": condition.name,
-        "value": None if isnan(estimate.value) else estimate.value,
-        "interval": [estimate.low, estimate.high],
-        "n": list(estimate.cells),
-        "astray": estimate.n_failed,
-        "must_be": "above" if condition.is_above else "below",
-        "bound": condition.bound,
-        "p_holds": condition.p_holds,
-        "p_fails": condition.p_fails,
+        "elsewhere": elsewhere,
     }

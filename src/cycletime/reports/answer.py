@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from cycletime.reports.formatting import difference_text, dt_text, estimate_text, join_words, sign_text
@@ -27,7 +27,7 @@ class Answer:
     def of(cls, summary: Summary) -> Answer:
         best = [_best_sentence(rule, best) for rule, best in summary.best.items() if best is not None]
         against = [each for rule in summary.panel.rules[1:] for each in _rule_sentences(summary, rule)]
-        undecided = [*_undecided_rules(summary), *_undecided_dts(summary)]
+        undecided = list(_undecided(summary))
         if undecided:
             undecided.append(
                 f"Numbers of seeds are rough estimates: for a verdict in {100 * POWER:.0f} % of such studies, if the "
@@ -78,17 +78,18 @@ def _best_sentence(rule: str, best: BestCycleTime) -> str:
 
 def _rule_sentences(summary: Summary, rule: str) -> list[str]:
     panel, first = summary.panel, summary.panel.rules[0]
-    dts = {
-        verdict: join_words([dt_text(dt) for dt in panel.dts if summary.verdict((rule, dt)) == verdict])
+    better, worse, undecided, same = (
+        join_words([dt_text(dt) for dt in panel.dts if summary.verdict((rule, dt)) == verdict])
         for verdict in ("better", "worse", "undecided", "same runs")
-    }
-    parts = [f"{verdict} than {first} at {dts[verdict]}" for verdict in ("better", "worse") if dts[verdict]]
-    if dts["undecided"]:
-        undecided = f"neither better nor worse than {first} at any cycle time as far as the data decide"
-        parts.append(f"undecided at {dts['undecided']}" if parts else undecided)
-    same = f"at {dts['same runs']} nothing changes" if dts["same runs"] else ""
-    sentence = f"{rule} is {'; '.join([*parts, *([same] if same else [])])}." if parts else f"With {rule}, {same}."
-    sentences = [sentence] if parts or same else []
+    )
+    parts = [f"{word} than {first} at {dts}" for word, dts in (("better", better), ("worse", worse)) if dts]
+    if undecided:
+        nowhere = f"neither better nor worse than {first} at any cycle time as far as the data decide"
+        parts.append(f"undecided at {undecided}" if parts else nowhere)
+    unchanged = [f"at {same} nothing changes"] if same else []
+    sentences = [f"{rule} is {'; '.join([*parts, *unchanged])}."] if parts else []
+    if same and not parts:
+        sentences = [f"With {rule}, {unchanged[0]}."]
     if (gain := summary.advantages[rule]) is not None:
         sentences.append(
             f"Over all cycle times, {rule} minus {first} is {difference_text(gain)}: "
@@ -97,43 +98,29 @@ def _rule_sentences(summary: Summary, rule: str) -> list[str]:
     return sentences
 
 
-def _undecided_rules(summary: Summary) -> list[str]:
-    panel, first, sentences = summary.panel, summary.panel.rules[0], []
+def _undecided(summary: Summary) -> Iterator[str]:
+    """Rules, and then best cycle times, that the data do not decide against others, with the seeds that would."""
+    panel, first = summary.panel, summary.panel.rules[0]
     for (rule, dt), each in summary.comparisons.items():
         alike = [other for other in panel.rules[1:] if panel.shares_runs(rule, other, dt)]
         if summary.verdict((rule, dt)) == "undecided" and rule == alike[0]:
-            needed = _seeds_text(panel.seed_scores(rule, dt), panel.seed_scores(first, dt), each)
-            sentences.append(
-                f"{join_words(alike)} against {first} at {dt_text(dt)}: "
-                f"{difference_text(each.difference)}{_p_value_text(each)}; {needed}."
-            )
-    return sentences
-
-
-def _undecided_dts(summary: Summary) -> list[str]:
-    sentences = []
+            what = f"{join_words(alike)} against {first} at {dt_text(dt)}"
+            yield _undecided_sentence(what, each, panel.seed_scores(rule, dt), panel.seed_scores(first, dt))
     for rule, best in summary.best.items():
         if best is not None and best.runner_up in best.undecided:
-            each = best.against[best.runner_up]
-            x, y = (summary.panel.seed_scores(rule, dt) for dt in (best.dt, best.runner_up))
             what = f"{dt_text(best.dt)} against {dt_text(best.runner_up)}{'' if rule == AS_GIVEN else f' with {rule}'}"
-            sentences.append(
-                f"{what}: {difference_text(each.difference)}{_p_value_text(each)}; {_seeds_text(x, y, each)}."
-            )
-    return sentences
+            x, y = (panel.seed_scores(rule, dt) for dt in (best.dt, best.runner_up))
+            yield _undecided_sentence(what, best.against[best.runner_up], x, y)
 
 
-def _p_value_text(each: Comparison) -> str:
-    if each.p_value is None:
-        return ""
-    return f", p = {each.p_value:.2g}{f' after {each.comparisons} comparisons' if each.comparisons > 1 else ''}"
-
-
-def _seeds_text(x: Mapping[int, float], y: Mapping[int, float], each: Comparison) -> str:
-    n = min(len(x), len(y))
+def _undecided_sentence(what: str, each: Comparison, x: Mapping[int, float], y: Mapping[int, float]) -> str:
+    of = f" after {each.comparisons} comparisons" if each.comparisons > 1 else ""
+    p_value = "" if each.p_value is None else f", p = {each.p_value:.2g}{of}"
+    n, seeds = min(len(x), len(y)), seeds_needed(x, y, each.comparisons, each.confidence)
     if n < 2:
-        return "one run says nothing of the spread, so at least 2 seeds are needed"
-    seeds = seeds_needed(x, y, each.comparisons, each.confidence)
-    if seeds is None:
-        return f"so small a difference would take more than {MOST_SEEDS:,} seeds to decide"
-    return f"about {seeds} seeds would decide it, {seeds - n} more"
+        needed = "one run says nothing of the spread, so at least 2 seeds are needed"
+    elif seeds is None:
+        needed = f"so small a difference would take more than {MOST_SEEDS:,} seeds to decide"
+    else:
+        needed = f"about {seeds} seeds would decide it, {seeds - n} more"
+    return f"{what}: {difference_text(each.difference)}{p_value}; {needed}."

@@ -13,9 +13,10 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -23,7 +24,6 @@ from rich.table import Table
 from rich.text import Text
 
 from cycletime.errors import printable
-from cycletime.reports.figures import study_figures
 from cycletime.reports.formatting import TextTable, estimate_as_json
 from cycletime.reports.page.document import PAGE_FILE, render, write_text
 from cycletime.reports.page.study_page import study_page
@@ -35,25 +35,23 @@ from cycletime.studies.scores import Panel
 from cycletime.studies.study import StudyResults
 from cycletime.training.atomic_files import make_folder, write_whole
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 FORMAT = 1
 
 
 def write_report(report: Report, out: Path) -> None:
     """Write all files of a report into a folder, which is made if it is not there."""
+    from pyarrow.csv import write_csv
+
     from cycletime.reports.drawing import draw_figure, save_figures
 
     make_folder(out)
     names = list[list[str]]()
-    for index, (stem, summary) in enumerate(zip(report.stems(), report.summaries, strict=True)):
-        drawn = index in report.drawn()
-        figures = study_figures(summary, stem, report.scores.measure, report.command) if drawn else []
-        drawn_figures = {figure.name: draw_figure(figure) for figure in figures}
-        names.append([path.name for path in save_figures(drawn_figures, out, ("svg", "png")) if path.suffix == ".png"])
-    table = StudyResults(report.scores.folder).scores()
-    write_whole(out / "scores.csv", lambda file: _write_csv(file, table))
+    for figures in report.figures():
+        save_figures({figure.name: draw_figure(figure) for figure in figures}, out, ("svg", "png"))
+        names.append([f"{figure.name}.png" for figure in figures])
+    scores = BytesIO()
+    write_csv(StudyResults(report.scores.folder).scores(), scores)
+    write_whole(out / "scores.csv", lambda file: file.write_bytes(scores.getvalue()))
     write_text(out / "report.json", json.dumps(report_as_json(report), indent=1) + "\n")
     write_text(out / "report.md", report_as_markdown(report, names))
     write_page(report, out / PAGE_FILE)
@@ -62,13 +60,6 @@ def write_report(report: Report, out: Path) -> None:
 def write_page(report: Report, file: Path) -> None:
     """Write the page of a report alone, into a folder that is there."""
     write_text(file, render(study_page(report)))
-
-
-def _write_csv(path: Path, table: pa.Table) -> None:
-    from pyarrow.csv import write_csv
-
-    with path.open("wb") as file:  # pyarrow takes no path that is not UTF-8
-        write_csv(table, file)
 
 
 def report_as_json(report: Report) -> dict[str, Any]:
@@ -111,8 +102,7 @@ def _panel_as_json(summary: Summary) -> dict[str, Any]:
 
 
 def _choices_as_json(choices: RankedChoices) -> dict[str, Any]:
-    first = choices.panels[0]
-    ((rule, dt),) = first.cells
+    first, (rule, dt) = choices.panels[0], choices.place
     return {
         "task": first.task,
         "algorithm": first.algorithm,

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from cycletime.errors import InputError
 from cycletime.reports.answer import Answer, completeness
+from cycletime.reports.figure import FigureSpec
+from cycletime.reports.figures import study_figures
 from cycletime.reports.formatting import TextTable
 from cycletime.reports.summary import Statistics, Summary
 from cycletime.reports.tables import RankedChoices, split_choices, summary_table
@@ -94,12 +96,13 @@ class Report:
                 kinds.setdefault((summary.panel.task, summary.panel.algorithm), []).append((-max(means), index))
         return {index for found in kinds.values() for _, index in sorted(found)[:MAX_DRAWN]}
 
-    def stems(self) -> list[str]:
-        """A file name for each panel; a number where two would have the same."""
+    def figures(self) -> list[list[FigureSpec]]:
+        """The figures of each panel, none of those that are not drawn; a number where two would have the same name."""
         seen: Counter[str] = Counter()
-        stems = []
-        for summary in self.summaries:
+        drawn, found = self.drawn(), []
+        for index, summary in enumerate(self.summaries):
             stem = re.sub(r"[^a-z0-9.]+", "-", summary.panel.title.lower()).strip("-.")
             seen[stem] += 1
-            stems.append(stem if seen[stem] == 1 else f"{stem}-{seen[stem]}")
-        return stems
+            name = stem if seen[stem] == 1 else f"{stem}-{seen[stem]}"
+            found.append(study_figures(summary, name, self.scores.measure, self.command) if index in drawn else [])
+        return found

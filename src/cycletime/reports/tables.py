@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import comb
+from math import comb, inf
 
 from cycletime.reports.formatting import TextTable, difference_text, dt_text, estimate_text
 from cycletime.reports.summary import CellKey, Statistics, Summary
@@ -14,13 +14,13 @@ from cycletime.studies.scores import AS_GIVEN, MEASURES, Panel, RunOutcome, sett
 
 def summary_table(summary: Summary, measure: str) -> TextTable:
     panel = summary.panel
-    rows = [(dt_text(dt), *(_cell(summary, (rule, dt)) for rule in panel.rules)) for dt in panel.dts]
-    averages = [summary.averages[rule] for rule in panel.rules]
-    last = ("frequency-averaged", *map(estimate_text, averages))
-    notes = [
-        f"Scores are the {MEASURES[measure][1]}; numbers are {summary.statistics.words} (number of runs). Data: "
-        f"{panel.provenance}."
+    places = [[(rule, dt) for rule in panel.rules] for dt in panel.dts]
+    rows = [
+        (dt_text(row[0][1]), *(_score_text(panel, at, summary.estimates[at], summary.verdict(at)) for at in row))
+        for row in places
     ]
+    last = ("frequency-averaged", *(estimate_text(summary.averages[rule]) for rule in panel.rules))
+    notes = [_scores_note(panel, measure, summary.statistics)]
     if len(panel.dts) > 1:
         notes.append(
             "The frequency-averaged score is the mean over the cycle times, with a 95 % bootstrap interval"
@@ -38,13 +38,20 @@ def summary_table(summary: Summary, measure: str) -> TextTable:
     return TextTable(("cycle time", *panel.rules), rows, panel.title, notes, last if len(panel.dts) > 1 else None)
 
 
-def run_counts_text(panel: Panel, place: CellKey) -> str:
-    """The runs of a cell that count, and what became of the others."""
+def _score_text(panel: Panel, place: CellKey, estimate: Estimate | None, verdict: str) -> str:
+    """A cell's number, the runs of it that count and what became of the others, and its verdict."""
     counts = panel.counts(place)
-    scored, planned = counts["scored"], counts.total()
+    scored = f"{counts['scored']} of {counts.total()}" if counts["unfinished"] else str(counts["scored"])
     endings: dict[RunOutcome, str] = {"astray": "not finite", "failed": "failed"}
     lost = [f"{counts[ending]} {said}" for ending, said in endings.items() if counts[ending]]
-    return ", ".join([f"{scored} of {planned}" if counts["unfinished"] else str(scored), *lost])
+    return f"{estimate_text(estimate)} ({', '.join([scored, *lost])}) {verdict}".rstrip()
+
+
+def _scores_note(panel: Panel, measure: str, statistics: Statistics) -> str:
+    return (
+        f"Scores are the {MEASURES[measure][1]}; numbers are {statistics.words} (number of runs). Data: "
+        f"{panel.provenance}."
+    )
 
 
 def _rests_on(summary: Summary) -> str:
@@ -52,11 +59,6 @@ def _rests_on(summary: Summary) -> str:
     if len(set(runs.values())) == 1:
         return f" (n = {next(iter(runs.values()))})"
     return f" ({', '.join(f'{rule}: n = {each}' for rule, each in runs.items())})" if runs else ""
-
-
-def _cell(summary: Summary, place: CellKey) -> str:
-    estimate, verdict = summary.estimates[place], summary.verdict(place)
-    return f"{estimate_text(estimate)} ({run_counts_text(summary.panel, place)}) {verdict}".rstrip()
 
 
 MAX_ROWS = 50
@@ -69,30 +71,31 @@ class RankedChoices:
 
     panels: tuple[Panel, ...]
     """The one of the highest mean first, those without any score last."""
+    place: CellKey
+    """Their cell, which is the same."""
     statistics: Statistics
     against: Mapping[int, Comparison]
     """By index, the first against the others that have scores, corrected for all pairs, since the data chose it."""
 
     @classmethod
     def of(cls, panels: Sequence[Panel], statistics: Statistics) -> RankedChoices:
-        means = [mean_and_error(scores).value if (scores := _only_scores(panel)) else None for panel in panels]
-        order = sorted(range(len(panels)), key=lambda index: (means[index] is None, -(means[index] or 0.0)))
-        ranked = tuple(panels[index] for index in order)
-        scored = [index for index, panel in enumerate(ranked) if _only_scores(panel)]
-        seeded = [panel.seed_scores(*_only_cell(panel)) for panel in ranked]
-        alone = {index: compare(seeded[0], seeded[index]) for index in scored[1:]}
-        return cls(ranked, statistics, holm(alone, comparisons=comb(len(scored), 2)))
+        (place,) = panels[0].cells
+        means = {id(each): mean_and_error(scores).value for each in panels if (scores := each.scores(*place))}
+        ranked = tuple(sorted(panels, key=lambda panel: -means.get(id(panel), -inf)))
+        first, *others = (panel.seed_scores(*place) for panel in ranked)
+        alone = {index: compare(first, scores) for index, scores in enumerate(others, 1) if scores}
+        return cls(ranked, place, statistics, holm(alone, comparisons=comb(len(means), 2)))
 
     @property
     def title(self) -> str:
-        first = self.panels[0]
-        ((rule, dt),) = first.cells
+        first, (rule, dt) = self.panels[0], self.place
         at = f"at {dt_text(dt)}" if rule == AS_GIVEN else f"{rule} at {dt_text(dt)}"
         return f"{first.task}, {first.algorithm}, {at}: {len(self.panels):,} choices"
 
     @property
     def estimates(self) -> tuple[Estimate | None, ...]:
-        return tuple(self.statistics.of(scores) if (scores := _only_scores(panel)) else None for panel in self.panels)
+        every = (panel.scores(*self.place) for panel in self.panels)
+        return tuple(self.statistics.of(scores) if scores else None for scores in every)
 
     def verdict(self, index: int) -> str:
         """'worse' than the first, 'undecided', or empty."""
@@ -104,12 +107,14 @@ class RankedChoices:
         names = tuple(self.panels[0].hyperparameters)
         shown = list(zip(self.panels, self.estimates, strict=True))[:MAX_ROWS]
         rows = [
-            (*(value_text(panel.hyperparameters[name]) for name in names), self._cell(index, panel, estimate))
+            (
+                *(value_text(panel.hyperparameters[name]) for name in names),
+                _score_text(panel, self.place, estimate, self.verdict(index)),
+            )
             for index, (panel, estimate) in enumerate(shown)
         ]
         notes = [
-            f"Scores are the {MEASURES[measure][1]}; numbers are {self.statistics.words} (number of runs). Data: "
-            f"{self.panels[0].provenance}.",
+            _scores_note(self.panels[0], measure, self.statistics),
             "Sorted by the mean. Verdicts are against the first: means by the t of pairs with equal seeds, p < 0.05, "
             f"corrected for all {comb(len(self.against) + 1, 2):,} pairs (Holm).",
         ]
@@ -118,7 +123,7 @@ class RankedChoices:
         return TextTable((*names, "score"), rows, self.title, notes)
 
     def sentences(self) -> tuple[str, ...]:
-        best = _only_scores(self.panels[0])
+        best = self.panels[0].scores(*self.place)
         if not best:
             return ()
         mean = mean_and_error(best)
@@ -133,25 +138,13 @@ class RankedChoices:
             "The best of many looks better than it is: what it is worth, runs with other seeds tell.",
         )
 
-    def _cell(self, index: int, panel: Panel, estimate: Estimate | None) -> str:
-        return f"{estimate_text(estimate)} ({run_counts_text(panel, _only_cell(panel))}) {self.verdict(index)}".rstrip()
-
 
 def split_choices(panels: Sequence[Panel]) -> tuple[list[Panel], list[list[Panel]]]:
     """Panels that have a table of their own, and groups of panels that make one table of choices."""
-    found: dict[tuple[str, str, CellKey], list[Panel]] = {}
+    found: dict[tuple[object, ...], list[Panel]] = {}
     for panel in panels:
         if len(panel.cells) == 1:
-            found.setdefault((panel.task, panel.algorithm, _only_cell(panel)), []).append(panel)
+            found.setdefault((panel.task, panel.algorithm, *panel.cells), []).append(panel)
     groups = [group for group in found.values() if len(group) > 1]
     grouped = {id(panel) for group in groups for panel in group}
     return [panel for panel in panels if id(panel) not in grouped], groups
-
-
-def _only_cell(panel: Panel) -> CellKey:
-    (place,) = panel.cells
-    return place
-
-
-def _only_scores(panel: Panel) -> list[float]:
-    return panel.scores(*_only_cell(panel))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from cycletime.experiments.investigation import Investigation
 from cycletime.experiments.paper.claims import CLAIMS, claims_as_json
@@ -16,7 +17,7 @@ from cycletime.experiments.paper.data import (
 from cycletime.experiments.paper.experiments import EXPERIMENTS, load_study
 from cycletime.experiments.paper.figures import FIGURES, missing_figures, save_figures
 from cycletime.experiments.paper.report import claim_text, write_report
-from cycletime.experiments.paper.tables import PUBLISHED_TABLES, tuned_table
+from cycletime.experiments.paper.tables import PUBLISHED_TABLES, TunedTable, tuned_table
 from cycletime.studies.study_folder import StudyFolder
 
 
@@ -31,6 +32,13 @@ def keep_behaviour(folders: Mapping[str, StudyFolder], results: Path) -> list[Pa
     return [file] if measured else []
 
 
+def _tables(make: Callable[[TunedTable], Any]) -> dict[str, Callable[[Any], Any]]:
+    def of(name: str) -> Callable[[Any], Any]:
+        return lambda data: make(tuned_table(data, name))
+
+    return {name: of(name) for name in PUBLISHED_TABLES}
+
+
 PAPER = Investigation(
     name="paper",
     title="The paper",
@@ -40,10 +48,10 @@ PAPER = Investigation(
     collect_more=keep_behaviour,
     read=read_paper_results,
     verdicts={claim.number: partial(claim_text, claim) for claim in CLAIMS},
-    tables={name: lambda data, name=name: tuned_table(data, name).as_text() for name in PUBLISHED_TABLES},
+    tables=_tables(TunedTable.as_text),
     as_json={
         "verdicts": claims_as_json,
-        **{name: lambda data, name=name: tuned_table(data, name).as_json() for name in PUBLISHED_TABLES},
+        **_tables(TunedTable.as_json),
     },
     figures=FIGURES,
     save_figures=save_figures,

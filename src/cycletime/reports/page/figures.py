@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.reports.figure import DASHES, FigureCell, FigureSpec, LineSpec, PanelSpec
+from cycletime.reports.figure import DASHES, FigureCell, FigureSpec, LineSpec
 from cycletime.statistics import Curve, Estimate, iqm, iqm_curve, mean_and_error
 
 _RESAMPLES = 2_000
@@ -89,16 +89,16 @@ def _figure_as_json(figure: FigureSpec) -> dict[str, Any]:
         "log": figure.x_axis == "log",
         "sameScale": figure.same_scale,
         "pack": figure.pack,
-        "panels": [_panel_as_json(panel, figure.cells) for panel in figure.panels if panel.lines],
-    }
-
-
-def _panel_as_json(panel: PanelSpec, cells: Container[str]) -> dict[str, Any]:
-    return {
-        "title": plain_text(panel.title),
-        "places": panel.places,
-        "names": panel.names,
-        "lines": [_line_as_json(line, cells) for line in panel.lines if line.is_on_page],
+        "panels": [
+            {
+                "title": plain_text(panel.title),
+                "places": panel.places,
+                "names": panel.names,
+                "lines": [_line_as_json(line, figure.cells) for line in panel.lines if line.is_on_page],
+            }
+            for panel in figure.panels
+            if panel.lines
+        ],
     }
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 from cycletime.duration import Duration
-from cycletime.reports.figures import study_figures
 from cycletime.reports.formatting import TextTable
 from cycletime.reports.page.document import Page, Section, calculator_html, figure_html
 from cycletime.reports.page.figures import FigureData
@@ -19,10 +19,8 @@ from cycletime.studies.spec_file import study_table
 
 def study_page(report: Report) -> Page:
     data = FigureData()
-    stems, drawn = report.stems(), report.drawn()
-    for index in sorted(drawn):
-        for figure in study_figures(report.summaries[index], stems[index], report.scores.measure, report.command):
-            data.add(figure)
+    for figure in chain.from_iterable(report.figures()):
+        data.add(figure)
     parts = [
         Section("figures", "Figures", _figures(report, data)),
         Section("values", "Which values were compared", _values(report)),
@@ -79,12 +77,10 @@ def _values(report: Report) -> str:
 def _tables(report: Report) -> str:
     parts = []
     for table, sections in report.tables():
-        parts += [html_table(table), *(_sentences(heading, sentences) for heading, sentences in sections)]
+        parts.append(html_table(table))
+        for heading, sentences in sections:
+            parts.append(details(heading, bullet_list(sentences)) if heading else bullet_list(sentences))
     return "".join(parts)
-
-
-def _sentences(heading: str, sentences: Sequence[str]) -> str:
-    return details(heading, bullet_list(sentences)) if heading else bullet_list(sentences)
 
 
 def _calculator(report: Report) -> str:

@@ -13,7 +13,6 @@ from cycletime.reports.page.html import html_table
 from cycletime.rules import ALGORITHMS
 from cycletime.rules.quantities import format_seconds
 from cycletime.studies.scores import value_text
-from cycletime.tasks.references import Reference
 
 _NO_BREAK = "\u00a0"
 """A space at which no line ends, so that a number keeps its unit."""
@@ -28,20 +27,25 @@ class UsedValues:
 
 def values_table(algorithm: str, used: Iterable[UsedValues], caption: str) -> str:
     """A row for each rule and cycle time; in brackets what a value means in seconds."""
-    with_meanings = [(each, _meanings(algorithm, each)) for each in used]
-    fields = list(dict.fromkeys(field for _, meanings in with_meanings for field in meanings))
-    rows = [
-        (
-            f"{each.rule}, {dt_text(each.dt)}",
-            *(_value_cell(each.values.get(field), meanings.get(field)) for field in fields),
-        )
-        for each, meanings in with_meanings
-    ]
-    return (
-        html_table(TextTable(("values", *map(_column_labels(algorithm).__getitem__, fields)), rows, caption))
-        if fields
-        else ""
+    kind = ALGORITHMS.get(algorithm)
+    labels = (
+        {"discount": "discount"}
+        if kind is None
+        else {each.field: f"{each.field.replace('_', ' ')} ({each.span or each.symbol})" for each in kind.quantities}
     )
+    cells = {}
+    for each in used:
+        stated = {name: each.values[name] for name in labels if each.values.get(name) is not None}
+        seconds = {} if kind is None else kind(dt=each.dt, **stated).seconds()
+        cells[f"{each.rule}, {dt_text(each.dt)}"] = {
+            name: value_text(value)
+            + (f" ({format_seconds(seconds[name]).replace(' ', _NO_BREAK)})" if name in seconds else "")
+            for name, value in stated.items()
+        }
+    fields = list(dict.fromkeys(name for row in cells.values() for name in row))
+    rows = [(head, *(row.get(name, "-") for name in fields)) for head, row in cells.items()]
+    header = ("values", *(labels[name] for name in fields))
+    return html_table(TextTable(header, rows, caption)) if fields else ""
 
 
 def settings_table(every: Iterable[Mapping[str, Any]], caption: str) -> str:
@@ -52,33 +56,6 @@ def settings_table(every: Iterable[Mapping[str, Any]], caption: str) -> str:
             found.setdefault(name, {})[_setting_text(each)] = None
     rows = [(name, ", ".join(values)) for name, values in sorted(found.items())]
     return html_table(TextTable(("setting", "value"), rows, caption))
-
-
-def _meanings(algorithm: str, used: UsedValues) -> dict[str, str]:
-    """By hyper-parameter that a rule knows and the agent has, its meaning in seconds, or an empty text."""
-    kind = ALGORITHMS.get(algorithm)
-    if kind is None:
-        return {name: "" for name in ("discount",) if name in used.values}
-    known = [quantity.field for quantity in kind.quantities]
-    stated = {name: used.values[name] for name in known if used.values.get(name) is not None}
-    seconds = kind(dt=used.dt, **stated).seconds()
-    return {name: format_seconds(seconds[name]) if name in seconds else "" for name in stated}
-
-
-def _column_labels(algorithm: str) -> dict[str, str]:
-    kind = ALGORITHMS.get(algorithm)
-    if kind is None:
-        return {"discount": "discount"}
-    return {
-        quantity.field: f"{quantity.field.replace('_', ' ')} ({quantity.span or quantity.symbol})"
-        for quantity in kind.quantities
-    }
-
-
-def _value_cell(number: object, meaning: str | None) -> str:
-    if number is None:
-        return "-"
-    return f"{value_text(number)} ({meaning.replace(' ', _NO_BREAK)})" if meaning else value_text(number)
 
 
 def _setting_text(setting: object) -> str:
@@ -92,11 +69,10 @@ def reference_table(task: str, dts: Sequence[Duration]) -> str:
     found = references_by_name(task, dts)
     if not found:
         return ""
-    rows = [(name, *map(_reference_text, references)) for name, references in found.items()]
+    rows = [
+        (name, *("-" if each is None else f"{each.mean:,.5g} ± {each.error:.2g}" for each in references))
+        for name, references in found.items()
+    ]
     episodes = max(each.episodes for references in found.values() for each in references if each is not None)
     caption = f"{task}: reference scores without learning (means of {episodes:,} episodes ± one standard error)"
     return html_table(TextTable(("mean return", *map(dt_text, dts)), rows, caption))
-
-
-def _reference_text(reference: Reference | None) -> str:
-    return "-" if reference is None else f"{reference.mean:,.5g} ± {reference.error:.2g}"
