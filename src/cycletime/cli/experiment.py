@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, arg, subcommand
 
@@ -22,19 +22,18 @@ if TYPE_CHECKING:
     from cycletime.experiments.running import Workspace
     from cycletime.studies.study_folder import RunState
 
-InvestigationName: TypeAlias = Annotated[Positional[Literal["paper", "horizons"]], arg(metavar="INVESTIGATION")]
+
+def _folder(default: str, metavar: str = "FOLDER") -> Any:  # noqa: ANN401 - tyro's marker
+    return arg(metavar=metavar, help_behavior_hint=f"(default: {default})")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResultsOptions:
     """Which investigation, and where its results are read from."""
 
-    investigation: InvestigationName
+    investigation: Annotated[Positional[Literal["paper", "horizons"]], arg(metavar="INVESTIGATION")]
     """paper: the paper's experiments. horizons: the search for a rule that keeps horizons in seconds, and its trial."""
-    results: Annotated[
-        Optional[Path],  # noqa: UP045
-        arg(metavar="FOLDER", help_behavior_hint="(default: those of the checkout)"),
-    ] = None
+    results: Annotated[Optional[Path], _folder("those of the checkout")] = None  # noqa: UP045
     """Results, as 'cycletime experiment collect' keeps them."""
 
     @property
@@ -91,7 +90,7 @@ class ExperimentSelection(SizeOptions, ResultsOptions):
     as sac-tuning."""
     all: bool = False
     """All of them."""
-    out: Annotated[Optional[Path], arg(metavar="FOLDER", help_behavior_hint="(default: paper or horizons)")] = None  # noqa: UP045
+    out: Annotated[Optional[Path], _folder("paper or horizons")] = None  # noqa: UP045
     """Where their studies are kept, each in a folder of its own."""
     engine: Annotated[Text, arg(metavar="ENGINE", help_behavior_hint="(default: what the studies say)")] = None
     """The engine: compiled, cuda, or auto for the fastest that takes a run on the device."""
@@ -136,20 +135,16 @@ class ListExperiments(ResultsOptions, SizeOptions):
         found = [experiment_row(experiment, workspace, data) for experiment in declared.experiments.values()]
         if self.json:
             print(json.dumps(found, indent=2))
-        else:
-            _print_list(found, self.investigation)
+            return 0
+        in_all = {key: sum(row[key] for row in found) for key in ("runs", "simulated_h")}
+        every = [*found, {"name": "all", **in_all, "results": ""}]
+        rows = [(row["name"], f"{row['runs']:,}", f"{row['simulated_h']:,.0f}", row["results"]) for row in every]
+        head = ("experiment", "runs", "simulated hours", "results")
+        print("\n".join(format_columns([head, *rows], right=(1, 2))), end="\n\n")
+        if any("simulated robot" in row["where"] for row in found):
+            print("Those with '-robot' in their names are on a simulated robot.")
+        print(f"'cycletime experiment run {self.investigation} NAME' runs an experiment.")
         return 0
-
-
-def _print_list(found: list[dict[str, Any]], investigation: str) -> None:
-    in_all = {key: sum(row[key] for row in found) for key in ("runs", "simulated_h")}
-    every = [*found, {"name": "all", **in_all, "results": ""}]
-    rows = [(row["name"], f"{row['runs']:,}", f"{row['simulated_h']:,.0f}", row["results"]) for row in every]
-    head = ("experiment", "runs", "simulated hours", "results")
-    print("\n".join(format_columns([head, *rows], right=(1, 2))), end="\n\n")
-    if any("simulated robot" in row["where"] for row in found):
-        print("Those with '-robot' in their names are on a simulated robot.")
-    print(f"'cycletime experiment run {investigation} NAME' runs an experiment.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,12 +157,21 @@ class RunExperiments(WorkerOptions, ExperimentSelection):
     def run(self) -> int:
         """Run what is left; status 1 if some runs failed."""
         from cycletime.cli.output import print_status
+        from cycletime.experiments.investigation import scale_label
         from cycletime.experiments.running import run_experiment
         from cycletime.studies.progress import StudyProgress
+        from cycletime.studies.study_folder import format_states
         from cycletime.training.process import stopping
 
         chosen, workspace = self.experiments, self.workspace(self.device)
         all_done = True
+
+        def tell(study: str, counts: Counter[RunState]) -> None:
+            print(f"{study}{scale_label(self.scale)}: {format_states(counts)}", flush=True)
+            if counts["failed"]:
+                folder = workspace.out / study
+                print(f"  'cycletime study status {folder}' says why, and 'study retry' has them tried again")
+
         with stopping() as stopper:
             for experiment in chosen:
                 all_done &= run_experiment(
@@ -175,7 +179,7 @@ class RunExperiments(WorkerOptions, ExperimentSelection):
                     workspace,
                     lambda: self.executor_for(self.device),
                     observer=lambda executor: StudyProgress(executor.workers),
-                    tell=lambda study, counts: self._print(workspace.out, study, counts),
+                    tell=tell,
                     stop=stopper,
                 )
                 if stopper():
@@ -183,14 +187,6 @@ class RunExperiments(WorkerOptions, ExperimentSelection):
                     return stopper.status
         print(f"To keep what came of it: cycletime experiment collect {self.investigation} {workspace.out}")
         return 0 if all_done else 1
-
-    def _print(self, out: Path, study: str, counts: Counter[RunState]) -> None:
-        from cycletime.experiments.investigation import scale_label
-        from cycletime.studies.study_folder import format_states
-
-        print(f"{study}{scale_label(self.scale)}: {format_states(counts)}", flush=True)
-        if counts["failed"]:
-            print(f"  'cycletime study status {out / study}' says why, and 'study retry' has them tried again")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,7 +228,7 @@ class CollectResults(ResultsOptions):
 
     out: Annotated[Positional[Path], arg(metavar="OUT")]
     """The folder that 'cycletime experiment run' or a pack filled."""
-    results: Annotated[Optional[Path], arg(metavar="FOLDER", help_behavior_hint="(default: OUT/results)")] = None  # noqa: UP045
+    results: Annotated[Optional[Path], _folder("OUT/results")] = None  # noqa: UP045
     """Where results are kept, one file for each study."""
 
     def run(self) -> int:
@@ -304,10 +300,7 @@ class DrawFigures(ResultsOptions):
 
     names: Annotated[Positional[tuple[str, ...]], arg(metavar="FIGURE ...", help_behavior_hint="(default: all)")]
     """The figures."""
-    out: Annotated[
-        Optional[Path],  # noqa: UP045
-        arg(metavar="FOLDER", help_behavior_hint="(default: paper-figures or horizons-figures)"),
-    ] = None
+    out: Annotated[Optional[Path], _folder("paper-figures or horizons-figures")] = None  # noqa: UP045
     """Where they go."""
 
     def run(self) -> int:
@@ -327,10 +320,7 @@ class DrawFigures(ResultsOptions):
 class WriteReport(ResultsOptions):
     """Make all figures, tables and verdicts again, without training and without a GPU."""
 
-    out: Annotated[
-        Optional[Path],  # noqa: UP045
-        arg(metavar="PATH", help_behavior_hint="(default: paper-report; of horizons docs/horizons.md)"),
-    ] = None
+    out: Annotated[Optional[Path], _folder("paper-report; of horizons docs/horizons.md", "PATH")] = None  # noqa: UP045
     """Of the paper the folder for report.html, figures/, tables/, claims.json and index.md; of horizons the page whose
     parts between <!-- made: NAME --> and <!-- end --> are made, with its figures in figures/horizons beside it."""
 

@@ -34,11 +34,16 @@ class Experiment:
     name: str
     about: str
     shown_in: str
-    studies: tuple[str, ...]
+    studies: tuple[str, ...] = ()
+    """By default one that is called as it is."""
     winners_of: str | None = None
     """The study whose best cells are run again with fresh seeds."""
     keeps_policies: bool = False
     """Whether each run keeps its policy, so that its behaviour can be measured."""
+
+    def __post_init__(self) -> None:
+        if not self.studies:
+            object.__setattr__(self, "studies", (self.name,))
 
     @property
     def parts(self) -> tuple[str, ...]:

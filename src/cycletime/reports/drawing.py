@@ -64,15 +64,6 @@ def share_vertical_axis(figures: Sequence[Figure]) -> None:
         axes.set_ylim(min(ends), max(ends))
 
 
-def log2_axis(axes: Axes, ticks: Sequence[float], label: str) -> None:
-    """A horizontal axis on which doubling is always as far, with a tick at each value alone."""
-    axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_locator(FixedLocator(list(ticks)))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
-    axes.set_xlabel(label)
-
-
 def _draw_points(figure: Figure, spec: FigureSpec) -> None:
     width = 4.4 if spec.x_axis == "categories" else 3.3
     figure.set_size_inches(_SINGLE_SIZE if len(spec.panels) == 1 else (width * len(spec.panels), 4.2))
@@ -84,7 +75,12 @@ def _draw_points(figure: Figure, spec: FigureSpec) -> None:
             _format_thousands(axes)
             _draw_points_panel(axes, spec, panel)
         else:
-            _say_not_run(axes, keep_ticks=spec.same_scale)
+            words = {"ha": "center", "va": "center", "fontsize": 12, "color": "0.5"}
+            axes.text(0.5, 0.5, "not run", transform=axes.transAxes, **words)
+            axes.set_xticks([])
+            axes.grid(visible=False)
+            if not spec.same_scale:
+                axes.set_yticks([])
 
 
 def _draw_points_panel(axes: Axes, spec: FigureSpec, panel: PanelSpec) -> None:
@@ -138,7 +134,11 @@ def _line_places(spec: FigureSpec, panel: PanelSpec, count: int) -> list[list[fl
 
 def _draw_x_axis(axes: Axes, spec: FigureSpec, panel: PanelSpec) -> None:
     if spec.x_axis == "log":
-        log2_axis(axes, panel.places, spec.x_label)
+        axes.set_xscale("log", base=2)  # doubling is always as far, and there is a tick at each value alone
+        axes.xaxis.set_major_locator(FixedLocator(list(panel.places)))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
+        axes.set_xlabel(spec.x_label)
         width = max(panel.places) / min(panel.places)
         if width == 1:
             axes.set_xlim(panel.places[0] / 2, panel.places[0] * 2)
@@ -154,14 +154,6 @@ def _draw_x_axis(axes: Axes, spec: FigureSpec, panel: PanelSpec) -> None:
 def _nearest_factor(places: Sequence[float]) -> float:
     """The factor between the two places that are nearest to each other."""
     return min((after / before for before, after in pairwise(places)), default=10.0)
-
-
-def _say_not_run(axes: Axes, *, keep_ticks: bool) -> None:
-    axes.text(0.5, 0.5, "not run", ha="center", va="center", transform=axes.transAxes, fontsize=12, color="0.5")
-    axes.set_xticks([])
-    axes.grid(visible=False)
-    if not keep_ticks:
-        axes.set_yticks([])
 
 
 def _draw_curves(figure: Figure, spec: FigureSpec) -> None:

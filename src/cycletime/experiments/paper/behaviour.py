@@ -58,7 +58,9 @@ def policy_shares(task: str, dt: Duration, policies: Sequence[PolicyNetwork], ep
     )
     first, last, env_steps = (np.asarray(each, np.float64) for each in simulated)
     if task == "reacher":
-        shares = _target_distance(last).mean(axis=1) / _target_distance(first).mean(axis=1)
+        # [policies, episodes] the fingertip's distance from the target, which Reacher's observations tell.
+        ended, began = (np.hypot(each[..., 2], each[..., 3]) for each in (last, first))
+        shares = ended.mean(axis=1) / began.mean(axis=1)
     else:
         shares = env_steps.mean(axis=1) / world.task.limit_steps
     # Nothing falls that is nowhere: a pendulum whose place is no number would stay up for ever.
@@ -85,12 +87,6 @@ def _measure_study(folder: StudyFolder, labels: Mapping[str, object], episodes: 
             shares = {str(seed): None if isnan(share) else share for seed, share in zip(kept, found, strict=True)}
             measured.append({"rule": str(cell.labels["rule"]), "dt": str(cell.dt), "shares": shares})
     return {"episodes": episodes, "code": code_version(), "cells": measured}
-
-
-def _target_distance(observations: NDArray[np.float64]) -> NDArray[np.float64]:
-    """[policies, episodes] the fingertip's distance from the target, which Reacher's observations tell."""
-    distance: NDArray[np.float64] = np.hypot(observations[..., 2], observations[..., 3])
-    return distance
 
 
 @lru_cache

@@ -26,7 +26,7 @@ from cycletime.experiments.paper.data import (
 )
 from cycletime.experiments.paper.experiments import STUDY_NAMES
 from cycletime.experiments.paper.figures import FIGURES, describe_figures, missing_figures, save_figures
-from cycletime.experiments.paper.sac_claims import RobotRuns
+from cycletime.experiments.paper.sac_claims import SAC_STUDIES, RobotRuns
 from cycletime.experiments.paper.tables import PUBLISHED_TABLES, TunedTable, tuned_table
 from cycletime.reports.formatting import TextTable, dt_text, join_words, rough_number
 from cycletime.reports.page.document import (
@@ -49,6 +49,7 @@ from cycletime.training.atomic_files import make_folder
 from cycletime.training.make_specs import TUNABLE
 from cycletime.training.worlds import task_class
 
+_TASK_NAMES = {"reacher": "Reacher", "double-pendulum": "the Double Pendulum"}
 _COLUMNS, _INDENT = 80, "    "
 
 
@@ -153,21 +154,13 @@ def _json_text(data: object) -> str:
     return json.dumps(data, indent=1, allow_nan=False) + "\n"
 
 
-_SAC_STUDIES = (
-    ("sac-baseline", "sac-dt-aware", "Reacher"),
-    ("sac-pendulum-baseline", "sac-pendulum-dt-aware", "the Double Pendulum"),
-)
-"""The studies of .99 and of a tuned gamma, and their task."""
-
-
 def summary_sentences(data: PaperResults, judged: Mapping[str, JudgedClaim]) -> Iterator[str]:
     """The gain of the rule on each task, then the counts of verdicts."""
-    if {"ppo-baseline", "ppo-dt-aware"} <= set(data.outcomes):
-        yield _rule_worth(reacher_runs(data), "Reacher")
-    if "ppo-pendulum" in data.outcomes:
-        yield _rule_worth(paper_pendulum_runs(data), "the Double Pendulum")
-    here = [each for each in _SAC_STUDIES if {*each[:2]} <= set(data.outcomes)]
-    if gained := [gain for kept, carried, task in here if (gain := _gamma_gain(data, kept, carried, task))]:
+    for runs in (reacher_runs(data), paper_pendulum_runs(data)):
+        if {runs.names["baseline"], runs.names["dt-aware"]} <= set(data.outcomes):
+            yield _rule_worth(runs, _TASK_NAMES[runs.task])
+    here = [each for each in SAC_STUDIES if {*each[1:]} <= set(data.outcomes)]
+    if gained := [gain for task, kept, carried in here if (gain := _gamma_gain(data, kept, carried, task))]:
         yield f"SAC's gamma, tuned at 16 ms and scaled from there, does better than .99 at {', and at '.join(gained)}."
     if "ppo-robot" in data.outcomes:
         aware, kept, start = RobotRuns(fresh=False).finals(data, "ppo-robot")
@@ -204,7 +197,7 @@ def _gamma_gain(data: PaperResults, kept: str, carried: str, task: str) -> str:
     tuned, usual = data.outcome(carried), data.outcome(kept)
     pairs = {dt: (tuned.cell(rule="tuned-scaled", dt=dt).seed_scores, usual.cell(dt=dt).seed_scores) for dt in DTS}
     where, by = _gains(pairs, "all five cycle times")
-    return f"{where} on {task}, by {by}" if where else ""
+    return f"{where} on {_TASK_NAMES[task]}, by {by}" if where else ""
 
 
 def _gains(pairs: Mapping[str, tuple[BySeed, BySeed]], everywhere: str) -> tuple[str, str]:
