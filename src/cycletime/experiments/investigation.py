@@ -160,14 +160,12 @@ class Investigation:
 
 
 def load_investigation(name: str) -> Investigation:
-    """An investigation by name, with all that its declaration needs."""
     module, _, attribute = INVESTIGATIONS[name].partition(":")
     found: Investigation = getattr(import_module(module), attribute)
     return found
 
 
 def winners_name(study: str) -> str:
-    """What the study is called that runs another's winners again."""
     return f"{study}-winners"
 
 

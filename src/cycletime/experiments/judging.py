@@ -75,7 +75,6 @@ def above(name: str, bound: float, terms: ContrastTerms, *, is_above: bool = Tru
 
 
 def below(name: str, bound: float, terms: ContrastTerms) -> Condition:
-    """A contrast must be below a bound."""
     return above(name, bound, terms, is_above=False)
 
 
@@ -90,7 +89,6 @@ def each_above(name: str, bound: float, pairs: Mapping[tuple[Any, ...], tuple[By
 
 
 def mean_of(runs: BySeed) -> ContrastTerms:
-    """The contrast that is a mean."""
     return [(1.0, runs)]
 
 
@@ -136,8 +134,6 @@ class OtherSetting:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim, and the criterion by which it is judged."""
-
     number: str
     statement: str
     """The paper's, in short."""
@@ -211,7 +207,6 @@ def _judge_once(data: Results, asked: Claim | OtherSetting) -> JudgedClaim:
 
 
 def claim_as_json(claim: Claim, data: Results) -> dict[str, Any]:
-    """A claim with its verdict, for programs."""
     elsewhere = []
     for setting in claim.elsewhere:
         found = judge(data, setting)

@@ -95,8 +95,6 @@ class OutcomeCell:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The outcome of a study."""
-
     name: str
     env_steps: int
     cells: tuple[OutcomeCell, ...]
@@ -265,8 +263,6 @@ def mean_score(cell: OutcomeCell) -> Estimate | None:
 
 
 class NotRunError(InputError):
-    """Missing results."""
-
     def __init__(self, *needed: str, remedy: str = "") -> None:
         super().__init__(remedy or f"{', '.join(needed)}: this has not been run.")
         self.needed = needed
@@ -274,8 +270,6 @@ class NotRunError(InputError):
 
 @dataclass(frozen=True)
 class Results:
-    """All outcomes of an investigation."""
-
     outcomes: Mapping[str, Outcome]
     folder: Path | None = field(default=None, kw_only=True)
     used: set[str] = field(default_factory=set, compare=False, kw_only=True)
@@ -301,7 +295,6 @@ class Results:
 
 
 def read_outcomes(folder: Path) -> dict[str, Outcome]:
-    """By study, all outcomes in a folder."""
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder with results: 'cycletime experiment collect' makes one.")
     return {path.stem: Outcome.load(path) for path in sorted(folder.glob("*.npz"))}

@@ -26,7 +26,6 @@ def save_advice(folder: Path, advice: Advice) -> list[str]:
 
 
 def advice_sentences(advice: Advice) -> list[str]:
-    """The answer, the first sentence first."""
     if advice.leader is None:
         return ["There is no answer yet: the first look is not done.", *_next_look(advice)]
     return [_answer(advice), *_confidence(advice), *_next_look(advice), *_real_time(advice), *_not_tried(advice)]

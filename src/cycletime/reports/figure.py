@@ -26,8 +26,6 @@ RETURN = "episodic return"
 
 @dataclass(frozen=True, eq=False)
 class FigureCell:
-    """Runs that differ in their seeds alone."""
-
     scores: Sequence[float]
     """Those that are finite."""
     curves: NDArray[np.float64] | None = None

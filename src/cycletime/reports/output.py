@@ -165,7 +165,6 @@ def _best_as_json(best: BestCycleTime | None) -> dict[str, Any] | None:
 
 
 def report_as_markdown(report: Report, figures: Sequence[Sequence[str]] = ()) -> str:
-    """The whole report, with figures by their names, for each panel in turn."""
     lines = [f"# {markdown_text(report.name)}", "", *_list_lines(report.completeness)]
     for index, (words, sections) in enumerate(report.tables()):
         table = _escaped(words)

@@ -106,7 +106,6 @@ def figure_format(path: Path) -> str:
 
 
 def save_runs_figure(path: Path, runs: Sequence[RunCurves], metrics: Sequence[str], x: XAxis = "env-steps") -> None:
-    """Draw runs, and write the figure in the format of the file's ending."""
     ending = figure_format(path)
     with mpl.rc_context(STYLE):
         save_figure(runs_figure(runs, metrics, x), path.parent, path.stem, (ending,))

@@ -90,8 +90,6 @@ PointKey: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True)
 class AlgorithmSpec:
-    """An algorithm whose rules are compared."""
-
     algorithm: Algorithm
     usual: PPO | SAC
     """What everybody uses, with all stated that some candidate carries."""
@@ -165,8 +163,6 @@ ALGORITHM_SPECS: Mapping[str, AlgorithmSpec] = {
 
 @dataclass(frozen=True)
 class TaskSet:
-    """Tasks on which an algorithm's rules are compared."""
-
     algorithm: Algorithm
     name: Literal["search", "trial"]
     tasks: tuple[str, ...]

@@ -55,7 +55,6 @@ def _dt_names(count: int) -> list[str]:
 
 
 def measures_table(comparison: RuleComparison, rules: Iterable[str]) -> str:
-    """Average and worst cycle time of rules, from tuned and untuned values."""
     columns = list(product(START_KINDS, MEASURES))
     header = ("rule", *(f"{kind}, {_MEASURE_NAMES[measure]}" for kind, measure in columns))
     rows = []
@@ -69,7 +68,6 @@ def measures_table(comparison: RuleComparison, rules: Iterable[str]) -> str:
 
 
 def task_table(comparison: RuleComparison) -> str:
-    """The average of rules on each task that judges."""
     rows = []
     for kind in START_KINDS:
         for rule in comparison.ranked(kind, "average"):
@@ -98,7 +96,6 @@ def updates_table(comparison: RuleComparison) -> str:
 
 
 def verdicts_table(trial: JudgedTrial) -> str:
-    """The verdict on each candidate, and the differences that it rests on."""
     references = trial.spec.references
     header = ("candidate", "verdict", *(f"more than `{other}`{over}" for other in references for over in _OVER))
     rows = []
@@ -117,7 +114,6 @@ def default_table(trial: JudgedTrial) -> str:
 
 
 def predictions_table(evidence: Evidence) -> str:
-    """How many predictions of each candidate held."""
     rows = []
     for name in evidence.trial.judged:
         found = evidence.trial.of_predictions(evidence.predictions, name)
@@ -143,7 +139,6 @@ def post_hoc_table(evidence: Evidence) -> str:
 
 
 def provenance_table(outcomes: Iterable[Outcome]) -> str:
-    """Where the runs come from."""
     header = ("study", "runs", "environment steps", "made by", "code", "on", "wall time")
     rows = [
         (each.name, f"{each.about['runs']:,}", f"{each.env_steps:,}", f"`{each.about['command']}`", *each.made_by)
@@ -225,7 +220,6 @@ def write_page(results: Results, page: Path) -> list[Path]:
 
 
 def missing_figures(results: Results) -> dict[str, str]:
-    """By name, the figures that cannot be drawn, and what they need."""
     missing = {}
     for evidence, name in product(all_evidence(results), IMAGES):
         try:

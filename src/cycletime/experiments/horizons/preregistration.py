@@ -32,12 +32,10 @@ def preregistration_file(spec: AlgorithmSpec) -> str:
 
 
 def preregistered_rules(results: Path | None, spec: AlgorithmSpec) -> dict[str, Rule]:
-    """The preregistered candidates."""
     return read_own_rules(_require_preregistration(results, spec))
 
 
 def preregistered_predictions(results: Path | None, spec: AlgorithmSpec) -> dict[str, Any]:
-    """By preregistered candidate, its predictions."""
     return dict(read_toml(_require_preregistration(results, spec))["predictions"])
 
 
@@ -54,5 +52,4 @@ def planned_comparisons(spec: AlgorithmSpec) -> tuple[tuple[str, Measure, str], 
 
 
 def comparison_key(kind: str, measure: Measure, other: str) -> str:
-    """The key of a comparison in the file."""
     return f"{measure}_from_{kind}_than_{other.replace('-', '_')}"

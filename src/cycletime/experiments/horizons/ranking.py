@@ -50,8 +50,6 @@ Array: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Interval:
-    """A number with its 95 % interval."""
-
     value: float
     low: float
     high: float
@@ -97,7 +95,6 @@ class RuleComparison:
 
     @property
     def seeds(self) -> str:
-        """How many runs the cells have."""
         return " or ".join(map(str, sorted({n for outcome in self.outcomes.values() for n in outcome.n})))
 
     @property

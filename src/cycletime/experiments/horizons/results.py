@@ -51,8 +51,6 @@ _STAGES = (
 
 @dataclass(frozen=True)
 class StageStudy:
-    """A study of a stage, on one task."""
-
     task_set: TaskSet
     stage: str
     task: str
@@ -88,7 +86,6 @@ def stage_study(name: str, workspace: Workspace) -> StudySpec:
 
 
 def needed_studies(name: str) -> tuple[str, ...]:
-    """The tuning that a study of rules follows from."""
     known = STUDIES.get(name)
     return () if known is None or known.is_tuning else (known.task_set.tuning_name(known.task),)
 
@@ -124,7 +121,6 @@ def do_nothing_return(world: ClosedFormWorld, episodes: int = DO_NOTHING_EPISODE
 
 
 def load_comparison(task_set: TaskSet, results: Results) -> JudgedTrial:
-    """The rules of a search or of a trial, compared."""
     tunings = {task: results.outcome(task_set.tuning_name(task)) for task in task_set.tasks}
     outcomes = {task: results.outcome(task_set.study_name(task)) for task in task_set.tasks}
     scales = {
@@ -181,5 +177,4 @@ class Evidence:
 
 
 def all_evidence(results: Results) -> tuple[Evidence, ...]:
-    """The evidence of each algorithm."""
     return tuple(Evidence(results, spec.algorithm) for spec in ALGORITHM_SPECS.values())

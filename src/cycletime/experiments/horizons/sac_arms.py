@@ -55,7 +55,6 @@ def verdict(effect: Estimate) -> str:
 
 
 def conclusions(found: Mapping[str, Estimate]) -> list[str]:
-    """What the criteria say of these effects."""
     gamma = found["gamma"]
     assert gamma.low is not None
     assert gamma.high is not None

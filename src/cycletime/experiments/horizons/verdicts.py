@@ -118,7 +118,6 @@ def verdicts_text(trial: JudgedTrial, predictions: Mapping[str, Any]) -> str:
 
 
 def decision_text(trial: JudgedTrial) -> str:
-    """The winner, and whether it becomes the default."""
     against = "; ".join(f"{where} is less, {less}" for where, less in trial.objections().items()) or "none"
     decision = "replaces" if trial.changes_default else "does not replace"
     default = f"As the default it {decision} {trial.spec.default}. Objections: {against}."

@@ -64,7 +64,6 @@ CLAIMS: tuple[Claim, ...] = (
 
 
 def claims_as_json(data: PaperResults) -> list[dict[str, Any]]:
-    """All claims with their verdicts, for programs."""
     return [claim_as_json(claim, data) for claim in CLAIMS]
 
 

@@ -181,7 +181,6 @@ def pendulum_runs(data: PaperResults) -> PPORuns:
 
 
 def paper_pendulum_runs(data: PaperResults) -> PPORuns:
-    """The paper's own runs on the Double Pendulum."""
     return PPORuns(data, "double-pendulum", dict.fromkeys(("baseline", "dt-aware"), "ppo-pendulum"))
 
 

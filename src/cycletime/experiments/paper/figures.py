@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,7 @@ _SCALED_TITLE = r"PPO on Reacher: dt-aware, and with $\gamma$ and $\lambda$ scal
 _CONSTANT_TITLE = r"PPO on Reacher: dt-aware, and with $\gamma$ and $\lambda$ kept at long cycle times too"
 
 
-def _figure(title: str, kind: Callable[[Panels], dict[str, Any]], *selected: Select, family: str = "") -> PaperFigure:
+def _figure(kind: Callable[[Panels], dict[str, Any]], family: str, title: str, *selected: Select) -> PaperFigure:
     """A figure with a single pair of axes."""
     return PaperFigure(title, kind, {"": selected}, family)
 
@@ -66,29 +67,40 @@ def _code_variants(task: str, baseline: str, aware: str, labels: Mapping[str, ob
     )
 
 
+_CURVES = partial(_figure, curves, "")
+_AGAINST_DT = partial(_figure, against_dt, "")
+_AGAINST_BATCH_TIME = partial(_figure, against_batch_time, "PPO against batch time")
+_SAC_CURVES = partial(_figure, curves, "SAC curves")
+_AGAINST_DISCOUNT = partial(_figure, against_discount, "")
+_ROBOT_CURVES = partial(_figure, curves, "PPO robot curves")
+_BY_BATCH_TIME = partial(_figure, curves_by_batch_time, "PPO curves by batch time")
+_BY_DISCOUNT = partial(_figure, curves_by_discount, "")
+_PENDULUM_CURVES = partial(_figure, curves, "PPO pendulum curves")
+_SAC_PENDULUM_CURVES = partial(_figure, curves, "SAC pendulum curves")
+_SAC_ROBOT_CURVES = partial(_figure, curves_by_discount, "SAC robot curves")
+
 FIGURES: dict[str, PaperFigure] = {
-    "ppo-baseline": _figure("Baseline PPO on Reacher", curves, _PPO_BASELINE),
-    "ppo-tuned": _figure(
+    "ppo-baseline": _CURVES("Baseline PPO on Reacher", _PPO_BASELINE),
+    "ppo-tuned": _AGAINST_DT(
         "PPO on Reacher: the baseline, and values tuned at each cycle time",
-        against_dt,
-        *(Select(_TUNED, "tuned (fresh seeds)"), _PPO_BASELINE),
+        Select(_TUNED, "tuned (fresh seeds)"),
+        _PPO_BASELINE,
     ),
-    "ppo-batch-time": _figure(
+    "ppo-batch-time": _AGAINST_BATCH_TIME(
         "dt-aware PPO on Reacher, from different batch sizes at 16 ms",
-        against_batch_time,
-        *(_PPO_AWARE, Select("ppo-baseline", "baseline", _BASELINE, ring="dashed")),
-        family="PPO against batch time",
+        _PPO_AWARE,
+        Select("ppo-baseline", "baseline", _BASELINE, ring="dashed"),
     ),
-    "ppo-scaled": _figure(_SCALED_TITLE, against_batch_time, _PPO_AWARE, _SCALED, family="PPO against batch time"),
-    "sac-baseline": _figure("Baseline SAC on Reacher", curves, _SAC_BASELINE, family="SAC curves"),
-    "sac-tuned": _figure(
+    "ppo-scaled": _AGAINST_BATCH_TIME(_SCALED_TITLE, _PPO_AWARE, _SCALED),
+    "sac-baseline": _SAC_CURVES("Baseline SAC on Reacher", _SAC_BASELINE),
+    "sac-tuned": _AGAINST_DT(
         r"SAC on Reacher: choices of the discount $\gamma$",
-        against_dt,
-        *(Select(_SAC_TUNED, "tuned (fresh seeds)"), _SAC_BASELINE, Select("sac-scaled", "scaled")),
+        Select(_SAC_TUNED, "tuned (fresh seeds)"),
+        _SAC_BASELINE,
+        Select("sac-scaled", "scaled"),
     ),
-    "sac-gamma": _figure(
+    "sac-gamma": _AGAINST_DISCOUNT(
         r"SAC on Reacher: a sweep of the discount $\gamma$",
-        against_discount,
         Select("sac-gamma-sweep", "sweep"),
         Select("sac-baseline", r"baseline ($\gamma$ = .99)", ring="dashed"),
         Select("sac-scaled", r"scaled ($\gamma$ = .99$^{\delta t / 16\,\mathrm{ms}}$)", ring="solid"),
@@ -104,24 +116,19 @@ FIGURES: dict[str, PaperFigure] = {
             ),
         },
     ),
-    "ppo-dt0": _figure(
+    "ppo-dt0": _AGAINST_DT(
         "dt-aware PPO on Reacher, from values tuned at different cycle times",
-        against_dt,
         *(
             Select(f"ppo-dt0-{ms}ms", f"dt-aware from {ms} ms (b {{batch}}, m {{minibatch}})", start=f"{ms}ms")
             for ms in (4, 16, 64)
         ),
         Select(_TUNED, "tuned at each cycle time"),
     ),
-    "ppo-robot": _figure(
-        "PPO on the simulated robot, from b = 400 and m = 10 at 40 ms",
-        curves,
-        *_robot_rules("ppo-robot"),
-        family="PPO robot curves",
+    "ppo-robot": _ROBOT_CURVES(
+        "PPO on the simulated robot, from b = 400 and m = 10 at 40 ms", *_robot_rules("ppo-robot")
     ),
-    "sac-robot": _figure(
+    "sac-robot": _AGAINST_DISCOUNT(
         r"SAC on the simulated robot: the discount $\gamma$ at 40 and 120 ms",
-        against_discount,
         Select("sac-robot-sweep", "40 ms"),
         Select("sac-robot-120ms", "120 ms"),
         Select("sac-robot-120ms", "baseline", {"discount": ROBOT_BASELINE}, ring="dashed"),
@@ -132,88 +139,52 @@ FIGURES: dict[str, PaperFigure] = {
             ring="solid",
         ),
     ),
-    "ppo-constant": _figure(
-        _CONSTANT_TITLE, against_batch_time, _PPO_AWARE, _CONSTANT, family="PPO against batch time"
+    "ppo-constant": _AGAINST_BATCH_TIME(_CONSTANT_TITLE, _PPO_AWARE, _CONSTANT),
+    "ppo-batch-time-curves": _BY_BATCH_TIME("dt-aware PPO on Reacher", _PPO_AWARE),
+    "ppo-scaled-curves": _BY_BATCH_TIME(_SCALED_TITLE, replace(_PPO_AWARE, dts=_SHORT), _SCALED),
+    "ppo-constant-curves": _BY_BATCH_TIME(_CONSTANT_TITLE, replace(_PPO_AWARE, dts=_LONG), _CONSTANT),
+    "sac-gamma-curves": _BY_DISCOUNT(
+        r"SAC on Reacher: a sweep of the discount $\gamma$", Select("sac-gamma-sweep", "sweep")
     ),
-    "ppo-batch-time-curves": _figure(
-        "dt-aware PPO on Reacher", curves_by_batch_time, _PPO_AWARE, family="PPO curves by batch time"
-    ),
-    "ppo-scaled-curves": _figure(
-        _SCALED_TITLE,
-        curves_by_batch_time,
-        *(replace(_PPO_AWARE, dts=_SHORT), _SCALED),
-        family="PPO curves by batch time",
-    ),
-    "ppo-constant-curves": _figure(
-        _CONSTANT_TITLE,
-        curves_by_batch_time,
-        *(replace(_PPO_AWARE, dts=_LONG), _CONSTANT),
-        family="PPO curves by batch time",
-    ),
-    "sac-gamma-curves": _figure(
-        r"SAC on Reacher: a sweep of the discount $\gamma$",
-        curves_by_discount,
-        Select("sac-gamma-sweep", "sweep"),
-    ),
-    "sac-dt-aware-curves-1": _figure(
+    "sac-dt-aware-curves-1": _SAC_CURVES(
         r"SAC on Reacher: $\gamma_{\delta t, 1}$ = .851$^{\delta t / 16\,\mathrm{ms}}$ and the baseline",
-        curves,
-        *(_gamma(1, "sac-dt-aware"), _SAC_BASELINE),
-        family="SAC curves",
+        _gamma(1, "sac-dt-aware"),
+        _SAC_BASELINE,
     ),
-    "sac-dt-aware-curves-2": _figure(
-        r"SAC on Reacher: $\gamma_{\delta t, 2}$ = .851 and the baseline",
-        curves,
-        *(_gamma(2, "sac-dt-aware"), _SAC_BASELINE),
-        family="SAC curves",
+    "sac-dt-aware-curves-2": _SAC_CURVES(
+        r"SAC on Reacher: $\gamma_{\delta t, 2}$ = .851 and the baseline", _gamma(2, "sac-dt-aware"), _SAC_BASELINE
     ),
-    "pendulum-baseline-curves": _figure(
-        "Baseline PPO on Double Pendulum", curves, _PENDULUM_BASELINE, family="PPO pendulum curves"
+    "pendulum-baseline-curves": _PENDULUM_CURVES("Baseline PPO on Double Pendulum", _PENDULUM_BASELINE),
+    "pendulum-dt-aware-curves": _PENDULUM_CURVES(
+        "PPO on Double Pendulum: dt-aware and the baseline", _PENDULUM_AWARE, _PENDULUM_BASELINE
     ),
-    "pendulum-dt-aware-curves": _figure(
-        "PPO on Double Pendulum: dt-aware and the baseline",
-        curves,
-        *(_PENDULUM_AWARE, _PENDULUM_BASELINE),
-        family="PPO pendulum curves",
-    ),
-    "sac-pendulum-curves-baseline": _figure(
-        "Baseline SAC on Double Pendulum", curves, _SAC_PENDULUM_BASELINE, family="SAC pendulum curves"
-    ),
-    "sac-pendulum-curves-1": _figure(
+    "sac-pendulum-curves-baseline": _SAC_PENDULUM_CURVES("Baseline SAC on Double Pendulum", _SAC_PENDULUM_BASELINE),
+    "sac-pendulum-curves-1": _SAC_PENDULUM_CURVES(
         r"SAC on Double Pendulum: $\gamma_{\delta t, 1}$ = .9987$^{\delta t / 16\,\mathrm{ms}}$ and the baseline",
-        curves,
-        *(_gamma(1, "sac-pendulum-dt-aware"), _SAC_PENDULUM_BASELINE),
-        family="SAC pendulum curves",
+        _gamma(1, "sac-pendulum-dt-aware"),
+        _SAC_PENDULUM_BASELINE,
     ),
-    "sac-pendulum-curves-2": _figure(
+    "sac-pendulum-curves-2": _SAC_PENDULUM_CURVES(
         r"SAC on Double Pendulum: $\gamma_{\delta t, 2}$ = .9987 and the baseline",
-        curves,
-        *(_gamma(2, "sac-pendulum-dt-aware"), _SAC_PENDULUM_BASELINE),
-        family="SAC pendulum curves",
+        _gamma(2, "sac-pendulum-dt-aware"),
+        _SAC_PENDULUM_BASELINE,
     ),
-    "ppo-robot-2000-curves": _figure(
-        "PPO on the simulated robot, from b = 2000 and m = 50 at 40 ms",
-        curves,
-        *_robot_rules("ppo-robot-2000"),
-        family="PPO robot curves",
+    "ppo-robot-2000-curves": _ROBOT_CURVES(
+        "PPO on the simulated robot, from b = 2000 and m = 50 at 40 ms", *_robot_rules("ppo-robot-2000")
     ),
-    "sac-robot-40ms-curves": _figure(
-        r"SAC on the simulated robot at 40 ms: a sweep of the discount $\gamma$",
-        curves_by_discount,
-        Select("sac-robot-sweep", "sweep"),
-        family="SAC robot curves",
+    "sac-robot-40ms-curves": _SAC_ROBOT_CURVES(
+        r"SAC on the simulated robot at 40 ms: a sweep of the discount $\gamma$", Select("sac-robot-sweep", "sweep")
     ),
-    "sac-robot-120ms-curves": _figure(
+    "sac-robot-120ms-curves": _SAC_ROBOT_CURVES(
         r"SAC on the simulated robot at 120 ms: three discounts $\gamma$, and two of them for twice the time",
-        curves_by_discount,
         Select("sac-robot-120ms", "as long as at 40 ms"),
         Select("sac-robot-extended", "for twice the time"),
-        family="SAC robot curves",
     ),
-    "pendulum-tuned": _figure(
+    "pendulum-tuned": _AGAINST_DT(
         "PPO on Double Pendulum: values tuned at each cycle time, the baseline, and dt-aware",
-        against_dt,
-        *(Select(_PENDULUM_TUNED, "tuned (fresh seeds)"), _PENDULUM_BASELINE, _PENDULUM_AWARE),
+        Select(_PENDULUM_TUNED, "tuned (fresh seeds)"),
+        _PENDULUM_BASELINE,
+        _PENDULUM_AWARE,
     ),
     "pendulum-batch-time": PaperFigure(
         "PPO on Double Pendulum, from different batch sizes at 16 ms",
@@ -263,7 +234,6 @@ def describe_figures(data: PaperResults, only: Sequence[str] = ()) -> list[Figur
 
 
 def missing_figures(data: PaperResults) -> dict[str, str]:
-    """By name, the figures that cannot be drawn, and what they need."""
     lacking = {stem: figure.missing(data) for stem, figure in FIGURES.items()}
     return {stem: ", ".join(studies) for stem, studies in lacking.items() if studies}
 

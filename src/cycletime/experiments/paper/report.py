@@ -106,13 +106,11 @@ def judge_all(data: PaperResults) -> dict[str, JudgedClaim]:
 
 
 def tuned_tables(data: PaperResults) -> dict[str, TunedTable]:
-    """The tables whose sweeps were run."""
     there = (name for name, published in PUBLISHED_TABLES.items() if published.sweep in data.outcomes)
     return {name: tuned_table(data, name) for name in there}
 
 
 def index_markdown(data: PaperResults, judged: Mapping[str, JudgedClaim], figures: Sequence[str]) -> str:
-    """The page: verdicts, tables, figures, and where the runs come from."""
     claims = []
     for claim in CLAIMS:
         found = judged[claim.number]

@@ -70,7 +70,6 @@ class TunedTable:
     scale: float
 
     def as_text(self) -> str:
-        """For people, in lines of about 100 characters."""
         table = self.text_table()
         notes = [line for note in table.notes for line in wrap(f"- {note}", _COLUMNS, subsequent_indent="  ")]
         return "\n".join([table.title, "", *table.markdown(is_aligned=True), "", *notes]) + "\n"

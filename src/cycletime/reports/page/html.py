@@ -46,7 +46,6 @@ def details(title: str, content: str) -> str:
 
 
 def code_block(text: str) -> str:
-    """Text that can be copied."""
     return f'<div class="copies"><pre tabindex="0"><code>{escape(text)}</code></pre></div>'
 
 
