@@ -228,8 +228,6 @@ class Winner:
 
     dt: Duration
     cell: OutcomeCell
-    mean: Estimate
-    """Of the runs that it won with."""
     as_good: tuple[OutcomeCell, ...]
     """Cells behind it by less than the standard error of the difference, the nearest first."""
 
@@ -248,7 +246,7 @@ def _winner(sweep: Outcome, dt: Duration, worst: float) -> Winner:
     counted = {cell: replace(cell, scores=np.where(np.isfinite(cell.scores), cell.scores, worst)) for cell in scored}
     best, *others = sorted(scored, key=lambda cell: -float(counted[cell].scores.mean()))
     close = tuple(cell for cell in others if _is_as_good(counted[cell], counted[best]))
-    return Winner(dt, best, mean_and_error(best.scores, failed="exclude"), close)
+    return Winner(dt, best, close)
 
 
 def _is_as_good(cell: OutcomeCell, best: OutcomeCell) -> bool:

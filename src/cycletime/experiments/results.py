@@ -36,13 +36,13 @@ def find_results(name: str) -> Path | None:
 
 
 def results_folder(name: str) -> Path:
-    """The committed results of an investigation; refused outside of a checkout, since no package has them."""
-    if (found := find_results(name)) is not None:
-        return found
-    raise InputError(
-        f"There are no results of '{name}' here, since they are not installed with cycletime: clone {_REPOSITORY} and "
-        f"give its results/{name} as --results, or run the command inside the clone."
-    )
+    """The same; refused outside of a checkout, since no package has them."""
+    if (found := find_results(name)) is None:
+        raise InputError(
+            f"There are no results of '{name}' here, since they are not installed with cycletime: clone {_REPOSITORY} "
+            f"and give its results/{name} as --results, or run the command inside the clone."
+        )
+    return found
 
 
 def collect_results(

@@ -31,7 +31,6 @@ from cycletime.reports.report import FEW_DRAWN, Report
 from cycletime.reports.summary import BestCycleTime, CellKey, Summary
 from cycletime.reports.tables import RankedChoices
 from cycletime.statistics import Comparison, iqm
-from cycletime.studies.scores import Panel
 from cycletime.studies.study import StudyResults
 from cycletime.training.atomic_files import make_folder, write_whole
 
@@ -90,7 +89,7 @@ def _panel_as_json(summary: Summary) -> dict[str, Any]:
     return {
         "task": panel.task,
         "algorithm": panel.algorithm,
-        "hyperparameters": _hyperparameters(panel),
+        "hyperparameters": dict(panel.hyperparameters),
         "where": panel.provenance,
         "rules": panel.rules,
         "dts_s": [float(dt) for dt in panel.dts],
@@ -111,20 +110,16 @@ def _choices_as_json(choices: RankedChoices) -> dict[str, Any]:
         "dt_s": float(dt),
         "ranking": [
             {
-                "hyperparameters": _hyperparameters(panel),
+                "hyperparameters": dict(panel.hyperparameters),
                 "scores": panel.scores(rule, dt),
                 "estimate": estimate_as_json(estimate),
                 "verdict": choices.verdict(index) or None,
-                "comparison": _comparison_as_json(choices.against[index]) if index in choices.against else None,
+                "comparison": _comparison_as_json(choices.against.get(index)),
             }
             for index, (panel, estimate) in enumerate(zip(choices.panels, choices.estimates, strict=True))
         ],
         "text": choices.sentences(),
     }
-
-
-def _hyperparameters(panel: Panel) -> dict[str, Any]:
-    return {name: list(each) if isinstance(each, tuple) else each for name, each in panel.hyperparameters.items()}
 
 
 def _cell_as_json(summary: Summary, place: CellKey) -> dict[str, Any]:
@@ -139,29 +134,35 @@ def _cell_as_json(summary: Summary, place: CellKey) -> dict[str, Any]:
         "estimate": estimate_as_json(summary.estimates[place]),
         "iqm": estimate_as_json(iqm(scores) if scores else None),
         "verdict": summary.verdict(place) or None,
-        "comparison": _comparison_as_json(summary.comparisons[place]) if place in summary.comparisons else None,
+        "comparison": _comparison_as_json(summary.comparisons.get(place)),
     }
 
 
-def _comparison_as_json(comparison: Comparison) -> dict[str, Any]:
-    return {
-        "difference": estimate_as_json(comparison.difference),
-        "p_value": comparison.p_value,
-        "comparisons": comparison.comparisons,
-        "verdict": comparison.verdict,
-    }
+def _comparison_as_json(comparison: Comparison | None) -> dict[str, Any] | None:
+    return (
+        None
+        if comparison is None
+        else {
+            "difference": estimate_as_json(comparison.difference),
+            "p_value": comparison.p_value,
+            "comparisons": comparison.comparisons,
+            "verdict": comparison.verdict,
+        }
+    )
 
 
 def _best_as_json(best: BestCycleTime | None) -> dict[str, Any] | None:
-    if best is None:
-        return None
-    return {
-        "dt_s": float(best.dt),
-        "mean": estimate_as_json(best.mean),
-        "runner_up_dt_s": None if best.runner_up is None else float(best.runner_up),
-        "undecided_dts_s": [float(dt) for dt in best.undecided],
-        "against": {str(dt): _comparison_as_json(each) for dt, each in best.against.items()},
-    }
+    return (
+        None
+        if best is None
+        else {
+            "dt_s": float(best.dt),
+            "mean": estimate_as_json(best.mean),
+            "runner_up_dt_s": None if best.runner_up is None else float(best.runner_up),
+            "undecided_dts_s": [float(dt) for dt in best.undecided],
+            "against": {str(dt): _comparison_as_json(each) for dt, each in best.against.items()},
+        }
+    )
 
 
 def report_as_markdown(report: Report, figures: Sequence[Sequence[str]] = ()) -> str:

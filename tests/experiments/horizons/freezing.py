@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from cycletime.experiments.horizons.candidates import SAC_SUGGESTED
+from cycletime.experiments.horizons.candidates import ALGORITHM_SPECS, SAC_SUGGESTED
 from cycletime.experiments.horizons.preregistration import (
     comparison_key,
     planned_comparisons,
@@ -30,7 +30,7 @@ _WITHOUT_NUMBER = (laws.KEPT, laws.COUNT, laws.POWER, laws.SMOOTHING, laws.PROPO
 
 def freeze(folder: Path, algorithm: str) -> Path:
     """Write the list of a search whose results are in a folder, beside them."""
-    return write_preregistration(Evidence(read_results(folder), algorithm).search, folder)  # type: ignore[arg-type]
+    return write_preregistration(Evidence(read_results(folder), ALGORITHM_SPECS[algorithm]).search, folder)
 
 
 def count_parameters(rule: Rule) -> int:

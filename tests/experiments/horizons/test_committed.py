@@ -54,7 +54,7 @@ OBJECTIONS = {
     ],
     "sac": [],
 }
-KEPT = {algorithm: Evidence(read_results(RESULTS), spec.algorithm) for algorithm, spec in ALGORITHM_SPECS.items()}
+KEPT = {algorithm: Evidence(read_results(RESULTS), spec) for algorithm, spec in ALGORITHM_SPECS.items()}
 FROZEN = [algorithm for algorithm, kept in KEPT.items() if (RESULTS / preregistration_file(kept.spec)).exists()]
 TRIED = [algorithm for algorithm in ALGORITHM_SPECS if _tried(algorithm)]
 

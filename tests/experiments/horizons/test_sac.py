@@ -10,7 +10,14 @@ import pytest
 from cycletime.agents import SACAgent
 from cycletime.duration import Duration
 from cycletime.experiments.horizons import figures
-from cycletime.experiments.horizons.candidates import SAC_CANDIDATES, SAC_POST_HOC, SAC_SEARCH, SAC_SUGGESTED, SAC_TRIAL
+from cycletime.experiments.horizons.candidates import (
+    ALGORITHM_SPECS,
+    SAC_CANDIDATES,
+    SAC_POST_HOC,
+    SAC_SEARCH,
+    SAC_SUGGESTED,
+    SAC_TRIAL,
+)
 from cycletime.experiments.horizons.page import (
     NOT_RUN_TEXT,
     SAC_PARTS,
@@ -44,7 +51,7 @@ def likes_slow_targets(cell: Cell) -> float:
 def searched(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     """Of a search alone."""
     folder = save_results(tmp_path_factory.mktemp("searched"), likes_slow_targets, 1.0, SAC_SEARCH)
-    return Evidence(read_results(folder), "sac")
+    return Evidence(read_results(folder), ALGORITHM_SPECS["sac"])
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +59,7 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     """Of a search, and of a trial of what was frozen."""
     folder = save_results(tmp_path_factory.mktemp("tried"), likes_slow_targets, 1.0, SAC_SEARCH)
     freeze(folder, "sac")
-    return Evidence(read_results(save_trial(folder, likes_slow_targets, 1.0, SAC_TRIAL)), "sac")
+    return Evidence(read_results(save_trial(folder, likes_slow_targets, 1.0, SAC_TRIAL)), ALGORITHM_SPECS["sac"])
 
 
 def test_the_list_is_in_a_file_of_its_own(tried: Evidence) -> None:
@@ -148,4 +155,4 @@ def test_what_was_not_run_is_told_once_and_what_was_is_shown(searched: Evidence)
 
 def test_a_page_of_which_nothing_was_run_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(NotRunError, match=r"^sac-tuning-reacher: this has not been run\.$"):
-        fill_page(PAGE, [Evidence(read_results(tmp_path), "sac")])
+        fill_page(PAGE, [Evidence(read_results(tmp_path), ALGORITHM_SPECS["sac"])])

@@ -11,7 +11,7 @@ from cycletime.agents import PPOAgent
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.experiments.investigation import Size
-from cycletime.experiments.outcome import Outcome, OutcomeCell, winners
+from cycletime.experiments.outcome import Outcome, OutcomeCell, mean_score, winners
 from cycletime.experiments.paper.declaration import PAPER
 from cycletime.experiments.running import Workspace
 from cycletime.studies.spec_file import study_from_table, study_table
@@ -69,7 +69,7 @@ def test_cells_within_the_error_of_the_difference_are_as_good() -> None:
     sweep = made_up([*(5.0 + spread)], *([*(mean - spread)] for mean in (3.01, 2.99, 0.0)))
     found = winners(sweep)[Duration("4ms")]
     assert found.cell is sweep.cells[0]
-    assert found.mean.value == pytest.approx(5.0)
+    assert found.cell.scores.mean() == pytest.approx(5.0)
     assert found.as_good == (sweep.cells[1],)
 
 
@@ -85,7 +85,9 @@ def test_who_went_astray_with_every_run_neither_wins_nor_is_as_good() -> None:
     few = made_up(astray, [9.0, *astray[:3]], [-5.0, 8.0, -5.0, -5.0])
     found = winners(few)[Duration("4ms")]
     assert found.cell is few.cells[1]
-    assert (found.mean.value, found.mean.n, found.mean.n_failed) == (9.0, 1, 3)
+    mean = mean_score(found.cell)
+    assert mean is not None
+    assert (mean.value, mean.n, mean.n_failed) == (9.0, 1, 3)
     assert found.as_good == (few.cells[2],)
     with pytest.raises(InputError, match=r"^At 4ms every run of s diverged: there is no winner\.$"):
         winners(made_up(astray, astray))
@@ -93,5 +95,5 @@ def test_who_went_astray_with_every_run_neither_wins_nor_is_as_good() -> None:
 
 def test_of_single_runs_nobody_can_tell_who_is_as_good() -> None:
     found = winners(made_up([1.0], [2.0], [1.999]))[Duration("4ms")]
-    assert found.mean.value == 2.0
+    assert found.cell.scores.tolist() == [2.0]
     assert found.as_good == ()

@@ -163,15 +163,11 @@ ALGORITHM_SPECS: Mapping[str, AlgorithmSpec] = {
 
 @dataclass(frozen=True)
 class TaskSet:
-    algorithm: Algorithm
+    spec: AlgorithmSpec
     name: Literal["search", "trial"]
     tasks: tuple[str, ...]
     seeds: int
     """Of every point, none of which tuning has seen."""
-
-    @property
-    def spec(self) -> AlgorithmSpec:
-        return ALGORITHM_SPECS[self.algorithm]
 
     def tuning(self, task: str) -> StudySpec:
         """The grid of horizons on a task, at every cycle time."""
@@ -193,26 +189,27 @@ class TaskSet:
         return replace(
             study,
             name=self.study_name(task),
-            rules={self.algorithm: ()},
+            rules={spec.algorithm: ()},
             seeds=tuple(range(FRESH_SEED, FRESH_SEED + self.seeds)),
             tuned={},
-            points={self.algorithm: tuple(once.values())},
+            points={spec.algorithm: tuple(once.values())},
         )
 
     def study_name(self, task: str) -> str:
         return f"{self.spec.prefix}{self.name}-{task}"
 
 
+_PPO, _SAC = ALGORITHM_SPECS.values()
 _SEARCH_TASKS = ("reacher", "double-pendulum")
 _TRIAL_TASKS = ("pendulum", "cart-pole", "mountain-car", "acrobot")
-SEARCH = TaskSet("ppo", "search", _SEARCH_TASKS, seeds=14)
+SEARCH = TaskSet(_PPO, "search", _SEARCH_TASKS, seeds=14)
 """What candidates are chosen on, and nothing else is."""
-TRIAL = TaskSet("ppo", "trial", _TRIAL_TASKS, seeds=30)
+TRIAL = TaskSet(_PPO, "trial", _TRIAL_TASKS, seeds=30)
 """What those that were chosen are judged on, and nothing else is."""
-SAC_SEARCH = TaskSet("sac", "search", _SEARCH_TASKS, seeds=10)
-SAC_TRIAL = TaskSet("sac", "trial", _TRIAL_TASKS, seeds=30)
+SAC_SEARCH = TaskSet(_SAC, "search", _SEARCH_TASKS, seeds=10)
+SAC_TRIAL = TaskSet(_SAC, "trial", _TRIAL_TASKS, seeds=30)
 TASK_SETS: Mapping[str, Mapping[str, TaskSet]] = {
-    algorithm: {each.name: each for each in (SEARCH, TRIAL, SAC_SEARCH, SAC_TRIAL) if each.algorithm == algorithm}
+    algorithm: {each.name: each for each in (SEARCH, TRIAL, SAC_SEARCH, SAC_TRIAL) if each.spec.algorithm == algorithm}
     for algorithm in ALGORITHM_SPECS
 }
 

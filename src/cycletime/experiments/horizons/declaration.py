@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from cycletime.experiments.horizons import sac_arms
-from cycletime.experiments.horizons.candidates import ALGORITHM_SPECS, Algorithm
+from cycletime.experiments.horizons.candidates import ALGORITHM_SPECS, AlgorithmSpec
 from cycletime.experiments.horizons.page import IMAGES, missing_figures, write_page
 from cycletime.experiments.horizons.results import (
     CURVE_BINS,
@@ -23,13 +23,13 @@ from cycletime.experiments.investigation import Investigation
 from cycletime.experiments.outcome import Results, read_results
 
 
-def _ranking(algorithm: Algorithm, stage: str, results: Results) -> str:
-    evidence = Evidence(results, algorithm)
+def _ranking(spec: AlgorithmSpec, stage: str, results: Results) -> str:
+    evidence = Evidence(results, spec)
     return ranking_text(evidence.search if stage == "search" else evidence.trial)
 
 
-def _verdicts(algorithm: Algorithm, results: Results) -> str:
-    evidence = Evidence(results, algorithm)
+def _verdicts(spec: AlgorithmSpec, results: Results) -> str:
+    evidence = Evidence(results, spec)
     verdicts = verdicts_text(evidence.trial, evidence.predictions)
     return f"{ranking_text(evidence.trial)}\n{verdicts}\n"
 
@@ -53,13 +53,11 @@ HORIZONS = Investigation(
     curve_bins=CURVE_BINS,
     read=read_results,
     verdicts={
-        **{spec.algorithm: partial(_verdicts, spec.algorithm) for spec in _SPECS},
+        **{spec.algorithm: partial(_verdicts, spec) for spec in _SPECS},
         sac_arms.NAME: lambda results: sac_arms.verdicts_text(results.outcome(sac_arms.NAME)) + "\n",
     },
     tables={
-        f"{spec.prefix}{stage}": partial(_ranking, spec.algorithm, stage)
-        for stage in ("search", "trial")
-        for spec in _SPECS
+        f"{spec.prefix}{stage}": partial(_ranking, spec, stage) for stage in ("search", "trial") for spec in _SPECS
     },
     figures=[f"{spec.prefix}{name}" for spec in _SPECS for name in IMAGES],
     save_figures=_save_figures,

@@ -20,6 +20,7 @@ from cycletime.bounded import read_bounded_text
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.experiments.horizons import sac_arms
+from cycletime.experiments.horizons.candidates import AlgorithmSpec
 from cycletime.experiments.horizons.ranking import MEASURES, START_KINDS, Interval, RuleComparison
 from cycletime.experiments.horizons.results import Evidence, all_evidence
 from cycletime.experiments.horizons.verdicts import JudgedTrial, decision_text, excluded_text
@@ -234,9 +235,9 @@ def fill_page(text: str, evidence: Sequence[Evidence]) -> str:
     known = {
         each.spec.prefix + name: (make, each)
         for each in evidence
-        for name, make in PARTS_BY_ALGORITHM[each.algorithm].items()
+        for name, make in PARTS_BY_ALGORITHM[each.spec.algorithm].items()
     }
-    missing: list[tuple[str, NotRunError]] = []
+    missing: list[tuple[AlgorithmSpec, NotRunError]] = []
 
     def made(part: re.Match[str]) -> str:
         begin, name, words, end = part.groups()
@@ -246,8 +247,8 @@ def fill_page(text: str, evidence: Sequence[Evidence]) -> str:
         try:
             content = [words, make(whose)]
         except NotRunError as error:
-            content = [] if any(each == whose.algorithm for each, _ in missing) else [NOT_RUN_TEXT]
-            missing.append((whose.algorithm, error))
+            content = [] if any(each == whose.spec for each, _ in missing) else [NOT_RUN_TEXT]
+            missing.append((whose.spec, error))
         return "\n".join([begin, *(f"{each}\n" for each in content if each), end])
 
     text, parts = _PART.subn(made, text)

@@ -15,7 +15,6 @@ from cycletime.experiments.horizons import sac_arms
 from cycletime.experiments.horizons.candidates import (
     ALGORITHM_SPECS,
     TASK_SETS,
-    Algorithm,
     AlgorithmSpec,
     Rules,
     TaskSet,
@@ -144,26 +143,22 @@ class Evidence:
     """Comparisons and verdicts of an algorithm; a NotRunError names what is missing."""
 
     results: Results
-    algorithm: Algorithm = "ppo"
-
-    @property
-    def spec(self) -> AlgorithmSpec:
-        return ALGORITHM_SPECS[self.algorithm]
+    spec: AlgorithmSpec = ALGORITHM_SPECS["ppo"]
 
     @cached_property
     def search(self) -> RuleComparison:
-        return load_comparison(TASK_SETS[self.algorithm]["search"], self.results)
+        return load_comparison(TASK_SETS[self.spec.algorithm]["search"], self.results)
 
     @cached_property
     def trial(self) -> JudgedTrial:
-        return load_comparison(TASK_SETS[self.algorithm]["trial"], self.results)
+        return load_comparison(TASK_SETS[self.spec.algorithm]["trial"], self.results)
 
     @cached_property
     def tunings(self) -> dict[str, Outcome]:
         """By task of both, the grid of horizons."""
         return {
             task: self.results.outcome(task_set.tuning_name(task))
-            for task_set in TASK_SETS[self.algorithm].values()
+            for task_set in TASK_SETS[self.spec.algorithm].values()
             for task in task_set.tasks
         }
 
@@ -177,4 +172,4 @@ class Evidence:
 
 
 def all_evidence(results: Results) -> tuple[Evidence, ...]:
-    return tuple(Evidence(results, spec.algorithm) for spec in ALGORITHM_SPECS.values())
+    return tuple(Evidence(results, spec) for spec in ALGORITHM_SPECS.values())

@@ -139,7 +139,7 @@ def _row(published: PublishedTable, sweep: Outcome, winner: Winner, fresh: Outco
     (again,) = (fresh.where(dt=winner.dt, **dict(zip(names, ours, strict=True))) if fresh else ()) or (None,)
     compared = () if again is None or choice is winner.cell else (again, choice)
     scores = {
-        "sweep": winner.mean,
+        "sweep": mean_score(winner.cell),
         "fresh": None if again is None else mean_score(again),
         "papers_choice": mean_score(choice),
         "difference": compare(*(cell.seed_scores for cell in compared), failed="exclude").difference
