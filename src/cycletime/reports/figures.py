@@ -91,11 +91,10 @@ def study_figures(summary: Summary, stem: str, measure: str, command: str) -> li
 
 def _line(rule: str, names: Sequence[str | None], panel: Panel, cells: Mapping[str, FigureCell]) -> LineSpec:
     index, drawn = panel.rules.index(rule), [cells[name] for name in names if name is not None]
-    note = (
-        f"n = {_seeds_range(drawn)} seed{'' if {len(cell.scores) for cell in drawn} == {1} else 's'}" if drawn else ""
-    )
-    looks = (each[index % len(each)] for each in (COLOURS, DASHES, MARKERS))
-    return LineSpec(rule, tuple(names), *looks, note=note)
+    plural = "" if {len(cell.scores) for cell in drawn} == {1} else "s"
+    note = f"n = {_seeds_range(drawn)} seed{plural}" if drawn else ""
+    colour, dash, marker = COLOURS[index % len(COLOURS)], DASHES[index % len(DASHES)], MARKERS[index % len(MARKERS)]
+    return LineSpec(rule, tuple(names), colour, dash, marker, note=note)
 
 
 def _seeds_range(cells: Iterable[FigureCell]) -> str:

@@ -42,9 +42,9 @@ CODE_VARIANTS = {
 """By when it learns and its initial weights."""
 _DT_LOOKS = (("#0072B2", "o"), ("#56B4E9", "s"), ("#009E73", "D"), ("#E69F00", "^"), ("#D55E00", "v"))
 """From cold to warm as cycle times grow, with colours of Okabe and Ito."""
-_DT_LOOK_INDEX = {"4ms": 0, "8ms": 1, "16ms": 2, "32ms": 3, "64ms": 4, "10ms": 0, "40ms": 2, "120ms": 4}
-"""By cycle time, which of the looks it has; those of the robot are in no figure with the others."""
-DT_LOOKS = {Duration(dt): _DT_LOOKS[index] for dt, index in _DT_LOOK_INDEX.items()}
+_LOOK_DTS = (("4ms", "10ms"), ("8ms",), ("16ms", "40ms"), ("32ms",), ("64ms", "120ms"))
+"""The cycle times that have each look; those of the robot are in no figure with the others."""
+DT_LOOKS = {Duration(dt): look for look, dts in zip(_DT_LOOKS, _LOOK_DTS, strict=True) for dt in dts}
 _RULE_COLOURS = {
     "dt-aware": 0,
     "baseline": 1,
@@ -114,11 +114,10 @@ class Select:
 
     def runs(self, data: PaperResults) -> RuleRuns:
         outcome, dts = data.outcome(self.study), {Duration(dt) for dt in self.dts}
-        several = {name: value for name, value in self.labels.items() if isinstance(value, tuple)}
-        found = outcome.where(**{name: value for name, value in self.labels.items() if name not in several})
+        several = {name: value if isinstance(value, tuple) else (value,) for name, value in self.labels.items()}
         cells = tuple(
             cell
-            for cell in found
+            for cell in outcome.cells
             if (not dts or cell.dt in dts) and all(cell.labels[name] in values for name, values in several.items())
         )
         if self.start is None:
