@@ -28,10 +28,9 @@ def on_page_content(html: str, **_: Any) -> str:  # noqa: ANN401 - whatever MkDo
     from cycletime.reports.page.document import calculator_html, figure_html
     from cycletime.reports.page.figures import FigureData
 
-    data = FigureData()
     (figure,) = describe_figures(read_paper_results(RESULTS), ["rule"])
-    data.add(figure)
-    return html.replace(CALCULATOR, calculator_html()).replace(FIGURE, figure_html(figure) + embedded_html(data))
+    shown = figure_html(figure) + embedded_html(FigureData([figure]))
+    return html.replace(CALCULATOR, calculator_html()).replace(FIGURE, shown)
 
 
 def on_nav(nav: Navigation, config: MkDocsConfig, **_: Any) -> None:  # noqa: ANN401 - whatever MkDocs tells

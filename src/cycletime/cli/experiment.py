@@ -102,7 +102,8 @@ class ExperimentSelection(SizeOptions, ResultsOptions):
                 f"Give either the names of experiments or --all: 'cycletime experiment list {self.investigation}' has "
                 "them."
             )
-        return self.declared.find_experiments(self.declared.experiments if self.all else self.names)
+        known = self.declared.experiments
+        return tuple(known[name] for name in self.chosen("experiment", self.names, known))
 
     def workspace(self, device: str | None) -> Workspace:
         from cycletime.experiments.running import Workspace

@@ -33,7 +33,6 @@ class Experiment:
 
     name: str
     about: str
-    shown_in: str
     studies: tuple[str, ...] = ()
     """By default one that is called as it is."""
     winners_of: str | None = None
@@ -128,9 +127,6 @@ class Investigation:
     @property
     def study_names(self) -> tuple[str, ...]:
         return tuple(part for experiment in self.experiments.values() for part in experiment.parts)
-
-    def find_experiments(self, names: Iterable[str]) -> tuple[Experiment, ...]:
-        return tuple(self.experiments[self.known("experiment", name, self.experiments)] for name in names)
 
     def known(self, kind: str, name: str, names: Iterable[str]) -> str:
         """A name of an experiment, a figure or a table; refused if there is none such."""

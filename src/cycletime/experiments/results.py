@@ -63,7 +63,7 @@ def collect_results(
             f"{out} has no study of '{investigation.name}', such as {investigation.study_names[0]}: 'cycletime "
             f"experiment run {investigation.name}' makes them."
         )
-    counts = {name: _run_counts(folder) for name, folder in folders.items()}
+    counts = {name: run_counts(folder) for name, folder in folders.items()}
     done = {name: folder for name, folder in folders.items() if counts[name][0] == counts[name][1]}
     outcomes = {
         results / f"{name}.npz": collect_study(folder, investigation.origin(folder.study), investigation.curve_bins)
@@ -80,7 +80,7 @@ def collect_results(
 
 def collect_study(folder: StudyFolder, about: Mapping[str, Any], bins: int | None = None) -> Outcome:
     """The outcome of a finished study, of a `verified_folder`; `about` is the study's `origin`."""
-    plan, (done, runs) = Plan.of(folder.study), _run_counts(folder)
+    plan, (done, runs) = Plan.of(folder.study), run_counts(folder)
     if done < runs:
         raise InputError(f"{folder.path} has {runs - done:,} of {runs:,} runs left to do: what ran the others goes on.")
     cells = tuple(_outcome_cell(cell, runs, bins) for cell, runs in read_cells(folder))
@@ -131,7 +131,7 @@ def _outcome_cell(cell: Cell, runs: Sequence[RunScore], bins: int | None) -> Out
     )
 
 
-def _run_counts(folder: StudyFolder) -> tuple[int, int]:
+def run_counts(folder: StudyFolder) -> tuple[int, int]:
     names = [planned.name for planned in Plan.of(folder.study).runs]
     return sum(name in folder.store for name in names), len(names)
 

@@ -14,7 +14,7 @@ from typing import Any
 from cycletime.errors import InputError
 from cycletime.experiments.investigation import FRESH_SEED, Experiment, Investigation, Size, winners_name
 from cycletime.experiments.outcome import Outcome, Results, winners
-from cycletime.experiments.results import collect_study, verified_folder
+from cycletime.experiments.results import collect_study, run_counts, verified_folder
 from cycletime.studies.events import StudyObserver, WallTimeRecorder
 from cycletime.studies.executors import Executor
 from cycletime.studies.plan import Plan
@@ -70,8 +70,8 @@ class Workspace:
         path = self.out / name
         if not (path / "study.json").exists():
             return False
-        folder = StudyFolder.open(path)
-        return all(planned.name in folder.store for planned in Plan.of(folder.study).runs)
+        done, runs = run_counts(StudyFolder.open(path))
+        return done == runs
 
     def lacking(self, name: str) -> str | None:
         """A study that another follows from, and whose outcome is not known yet."""
@@ -151,7 +151,6 @@ def experiment_row(experiment: Experiment, workspace: Workspace, data: Results) 
     return {
         "name": experiment.name,
         "about": experiment.about,
-        "shown_in": experiment.shown_in,
         "where": sorted({task_class(world.name).where for plan, _ in plans for world in plan.study.worlds}),
         "studies": experiment.parts,
         "runs": sum(len(plan.runs) + fresh for plan, fresh in plans),

@@ -161,9 +161,13 @@ def _real_time(advice: Advice) -> list[str]:
 def _not_tried(advice: Advice) -> list[str]:
     left_out = [f"{dt_text(Duration(dt))} ({why})" for dt, why in advice.not_tried.items()]
     tried, present = join_words([dt_text(dt) for dt in advice.tried]), dt_text(advice.question.present)
+    edge = ""  # where the best is the shortest or the longest that was tried, the true best may lie beyond
+    if len(advice.tried) > 1 and advice.leader in (advice.tried[0], advice.tried[-1]):
+        which = "shorter" if advice.leader == advice.tried[0] else "longer"
+        edge = f" ({dt_text(advice.leader)} is the last on its side, so {which} ones may be better yet)"
     others = [
         *left_out,
-        f"cycle times other than {tried}{_edge_remark(advice)}",
+        f"cycle times other than {tried}{edge}",
         f"values tuned anew at each of them (the rule {advice.question.rule} carried those of {present})",
         *_updates(advice),
         f"runs longer than {_time_text(_run_s(advice))}",
@@ -181,14 +185,6 @@ def _updates(advice: Advice) -> list[str]:
         return []
     made = join_words([f"{rate} at {dt_text(dt)}" for dt, rate in texts.items()])
     return [f"as many updates a second at each of them (SAC made {made})"]
-
-
-def _edge_remark(advice: Advice) -> str:
-    """Whether the best is the shortest or the longest that was tried, so that the true best may lie beyond."""
-    if len(advice.tried) < 2 or advice.leader not in (advice.tried[0], advice.tried[-1]):
-        return ""
-    which = "shorter" if advice.leader == advice.tried[0] else "longer"
-    return f" ({dt_text(advice.leader)} is the last on its side, so {which} ones may be better yet)"
 
 
 def _comparability(advice: Advice) -> str:

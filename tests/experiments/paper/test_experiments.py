@@ -128,9 +128,9 @@ def test_seeds_must_leave_room_for_the_winners() -> None:
 
 def test_a_slip_in_a_name_is_guessed_and_nonsense_has_the_list() -> None:
     with pytest.raises(InputError, match=r"^The paper has no experiment 'ppo-gird': .*; did you mean ppo-grid\?$"):
-        PAPER.find_experiments(["ppo-baseline", "ppo-gird"])
+        PAPER.known("experiment", "ppo-gird", EXPERIMENTS)
     with pytest.raises(InputError, match=r"^The paper has no experiment 'dqn': there are ppo-baseline, ppo-grid, "):
-        PAPER.find_experiments(["dqn"])
+        PAPER.known("experiment", "dqn", EXPERIMENTS)
 
 
 def test_an_experiment_has_its_studies_and_winners_their_sweep() -> None:

@@ -16,10 +16,8 @@ def cell(runs: int = 8, bins: int = 100) -> FigureCell:
 
 def shown_data(shown: FigureCell) -> FigureData:
     """A figure with the curve of a cell."""
-    data = FigureData()
     panels = (PanelSpec("", (LineSpec("x", ("one",)),)),)
-    data.add(FigureSpec("b", "B", "curves", panels, {"one": shown}, "", "", "return", pack="b"))
-    return data
+    return FigureData([FigureSpec("b", "B", "curves", panels, {"one": shown}, "", "", "return", pack="b")])
 
 
 def test_a_score_is_the_mean_with_its_error_and_the_interquartile_mean() -> None:
@@ -75,11 +73,13 @@ def test_curves_that_never_change_can_be_told() -> None:
 
 
 def test_cells_of_several_figures_are_told_once_and_curves_of_those_that_draw_them() -> None:
-    data = FigureData()
-    panels = (PanelSpec("", (LineSpec("x", ("one", None)),), (1.0, 2.0)),)
-    data.add(FigureSpec("a", "A", "points", panels, {"one": cell()}, "", "", "score"))
-    panels = (PanelSpec("", (LineSpec("x", ("two",)),)),)
-    data.add(FigureSpec("b", "B", "curves", panels, {"two": cell()}, "", "", "return", pack="b"))
+    points = (PanelSpec("", (LineSpec("x", ("one", None)),), (1.0, 2.0)),)
+    curves = (PanelSpec("", (LineSpec("x", ("two",)),)),)
+    figures = [
+        FigureSpec("a", "A", "points", points, {"one": cell()}, "", "", "score"),
+        FigureSpec("b", "B", "curves", curves, {"two": cell()}, "", "", "return", pack="b"),
+    ]
+    data = FigureData(figures)
     told = data.as_json()
     assert set(told["cells"]) == {"one", "two"}
     assert set(told["curves"]) == {"two"} == set(data.seeds("b"))
@@ -87,9 +87,8 @@ def test_cells_of_several_figures_are_told_once_and_curves_of_those_that_draw_th
 
 def test_a_cell_without_scores_and_a_panel_that_was_not_run_are_left_out() -> None:
     lines = (LineSpec("x", ("one", "diverged", None)),)
-    data = FigureData()
     panels = (PanelSpec("run", lines, (1.0, 2.0, 3.0)), PanelSpec("not run", ()))
-    data.add(FigureSpec("a", "A", "points", panels, {"one": cell()}, "", "", "score"))
+    data = FigureData([FigureSpec("a", "A", "points", panels, {"one": cell()}, "", "", "score")])
     (panel,) = data.as_json()["figures"]["a"]["panels"]
     assert panel["lines"][0]["cells"] == ("one", None, None)
 

@@ -32,14 +32,14 @@ def preregistration_file(spec: AlgorithmSpec) -> str:
 
 
 def preregistered_rules(results: Path | None, spec: AlgorithmSpec) -> dict[str, Rule]:
-    return read_own_rules(_require_preregistration(results, spec))
+    return read_own_rules(_preregistration(results, spec))
 
 
 def preregistered_predictions(results: Path | None, spec: AlgorithmSpec) -> dict[str, Any]:
-    return dict(read_toml(_require_preregistration(results, spec))["predictions"])
+    return dict(read_toml(_preregistration(results, spec))["predictions"])
 
 
-def _require_preregistration(results: Path | None, spec: AlgorithmSpec) -> Path:
+def _preregistration(results: Path | None, spec: AlgorithmSpec) -> Path:
     file = (results or Path()) / preregistration_file(spec)
     if not file.exists():
         raise NotRunError(file.name, remedy=f"{file} is not there: the list that was frozen is in results/horizons.")

@@ -69,7 +69,7 @@ for _spec, (_stage, _of, _about) in product(ALGORITHM_SPECS.values(), _STAGES):
     _task_set, _name = TASK_SETS[_spec.algorithm][_of], f"{_spec.prefix}{_stage}"
     _studies = {each.name: each for each in (StageStudy(_task_set, _stage, task) for task in _task_set.tasks)}
     STUDIES |= _studies
-    EXPERIMENTS[_name] = Experiment(_name, _about, "docs/horizons.md", tuple(_studies))
+    EXPERIMENTS[_name] = Experiment(_name, _about, tuple(_studies))
 EXPERIMENTS[sac_arms.NAME] = sac_arms.EXPERIMENT
 
 

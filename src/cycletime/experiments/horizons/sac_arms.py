@@ -17,7 +17,7 @@ from cycletime.studies.spec import StudySpec
 from cycletime.studies.spec_file import read_study
 
 NAME, ENV_STEPS = "sac-arms", 50_000
-EXPERIMENT = Experiment(NAME, "SAC's gamma and updates, each kept or carried", "docs/horizons.md")
+EXPERIMENT = Experiment(NAME, "SAC's gamma and updates, each kept or carried")
 PREDICTED = {"updates": "more", "gamma": "not decided", "interaction": "not decided"}
 EFFECTS: Mapping[str, Mapping[str, float]] = {
     "updates": {"kept-updates": 0.5, "kept": -0.5, "carried-updates": 0.5, "carried": -0.5},

@@ -10,74 +10,54 @@ from cycletime.studies.spec import StudySpec
 from cycletime.studies.spec_file import read_study
 
 _EXPERIMENTS = (
-    Experiment("ppo-baseline", "baseline PPO on Reacher", "baseline learning curves", keeps_policies=True),
-    Experiment(
-        "ppo-grid", "PPO tuned at each cycle time", "performance against dt, tuned table", winners_of="ppo-grid"
-    ),
-    Experiment(
-        "ppo-dt-aware", "dt-aware PPO at five batch times", "performance against batch time", keeps_policies=True
-    ),
-    Experiment("ppo-scaled", "gamma and lambda scaled at 4 and 8 ms", "the same axes"),
-    Experiment("ppo-constant", "gamma and lambda kept at 32 and 64 ms", "appendix, the same axes"),
-    Experiment("sac-baseline", "baseline SAC on Reacher", "baseline learning curves"),
+    Experiment("ppo-baseline", "baseline PPO on Reacher", keeps_policies=True),
+    Experiment("ppo-grid", "PPO tuned at each cycle time", winners_of="ppo-grid"),
+    Experiment("ppo-dt-aware", "dt-aware PPO at five batch times", keeps_policies=True),
+    Experiment("ppo-scaled", "gamma and lambda scaled at 4 and 8 ms"),
+    Experiment("ppo-constant", "gamma and lambda kept at 32 and 64 ms"),
+    Experiment("sac-baseline", "baseline SAC on Reacher"),
     Experiment(
         "sac-gamma-sweep",
         "SAC's gamma tuned at each cycle time, and scaled",
-        "performance against gamma and dt, tuned table",
         ("sac-gamma-sweep", "sac-scaled"),
         winners_of="sac-gamma-sweep",
     ),
-    Experiment("sac-dt-aware", "gamma_1 and gamma_2 from .851 at 16 ms", "three-part figure, left"),
+    Experiment("sac-dt-aware", "gamma_1 and gamma_2 from .851 at 16 ms"),
     Experiment(
-        "ppo-dt0",
-        "dt-aware PPO from values tuned at 4, 16 and 64 ms",
-        "'tuned at any initial cycle time'",
-        ("ppo-dt0-4ms", "ppo-dt0-16ms", "ppo-dt0-64ms"),
+        "ppo-dt0", "dt-aware PPO from values tuned at 4, 16 and 64 ms", ("ppo-dt0-4ms", "ppo-dt0-16ms", "ppo-dt0-64ms")
     ),
-    Experiment("ppo-pendulum", "baseline and dt-aware PPO", "three-part figure, middle", keeps_policies=True),
-    Experiment("sac-pendulum-sweep", "SAC's gamma at 16 ms", "where .9987 comes from"),
+    Experiment("ppo-pendulum", "baseline and dt-aware PPO", keeps_policies=True),
+    Experiment("sac-pendulum-sweep", "SAC's gamma at 16 ms"),
     Experiment(
         "sac-pendulum",
         "baseline SAC, gamma_1 and gamma_2",
-        "three-part figure, right",
         ("sac-pendulum-baseline", "sac-pendulum-dt-aware"),
         keeps_policies=True,
     ),
-    Experiment(
-        "ppo-robot", "PPO on the simulated UR5, from b = 400 at 40 ms", "robot learning curves", keeps_policies=True
-    ),
-    Experiment("ppo-robot-2000", "PPO on the simulated UR5, from b = 2000 at 40 ms", "appendix", keeps_policies=True),
+    Experiment("ppo-robot", "PPO on the simulated UR5, from b = 400 at 40 ms", keeps_policies=True),
+    Experiment("ppo-robot-2000", "PPO on the simulated UR5, from b = 2000 at 40 ms", keeps_policies=True),
     Experiment(
         "sac-robot",
         "SAC's gamma on the simulated UR5 at 40 and 120 ms",
-        "robot returns and learning curves",
         ("sac-robot-sweep", "sac-robot-120ms", "sac-robot-extended"),
         keeps_policies=True,
     ),
-    Experiment(
-        "ppo-baseline-4ms",
-        "200 further seeds of baseline PPO at 4 ms, prespecified",
-        "claim 1b",
-        keeps_policies=True,
-    ),
+    Experiment("ppo-baseline-4ms", "200 further seeds of baseline PPO at 4 ms, prespecified", keeps_policies=True),
     Experiment(
         "ppo-robot-fresh",
         "PPO on the simulated UR5 with 200 fresh seeds, prespecified",
-        "claim 14",
         ("ppo-robot-fresh", "ppo-robot-2000-fresh"),
     ),
     Experiment(
         "sac-robot-fresh",
         "SAC on the simulated UR5 with 200 fresh seeds, prespecified",
-        "claim 15",
         ("sac-robot-sweep-fresh", "sac-robot-120ms-fresh", "sac-robot-extended-fresh"),
     ),
-    Experiment("ppo-released-code", "what the released code does otherwise", "not in the paper"),
-    Experiment("pendulum-grid", "PPO tuned on the Double Pendulum", "not in the paper", winners_of="pendulum-grid"),
+    Experiment("ppo-released-code", "what the released code does otherwise, not in the paper"),
+    Experiment("pendulum-grid", "PPO tuned on the Double Pendulum, not in the paper", winners_of="pendulum-grid"),
     Experiment(
         "pendulum-batch-times",
-        "the three rules on the Double Pendulum",
-        "not in the paper",
+        "the three rules on the Double Pendulum, not in the paper",
         ("pendulum-dt-aware", "pendulum-scaled", "pendulum-constant"),
     ),
 )

@@ -221,9 +221,8 @@ _MAX_CAPTION_BYTES = 2**16
 
 def paper_page(data: PaperResults, judged: Mapping[str, JudgedClaim]) -> Page:
     """The page, with films where the results' folder has clips/."""
-    figures, films = FigureData(), tuple(_films(data.folder / "clips")) if data.folder else ()
-    for figure in describe_figures(data, ["rule", *(stem for stem in FIGURES if stem != "rule")]):
-        figures.add(figure)
+    films = tuple(_films(data.folder / "clips")) if data.folder else ()
+    figures = FigureData(describe_figures(data, ["rule", *(stem for stem in FIGURES if stem != "rule")]))
     changes = replace(changes_table(judged), title="")
     parts = [
         Section("claims", "What the paper claims", _claims_html(judged)),

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,25 +36,24 @@ def plain_text(text: str) -> str:
     return _TEX.sub(lambda found: _without_tex(found[1]), text)
 
 
-@dataclass
+@dataclass(frozen=True)
 class FigureData:
     """The figures of a page, and the cells that they show, each once."""
 
-    figures: list[FigureSpec] = field(default_factory=list)
-    cells: dict[str, FigureCell] = field(default_factory=dict)
-    packs: dict[str, set[str]] = field(default_factory=dict)
+    figures: Sequence[FigureSpec] = ()
 
-    def add(self, figure: FigureSpec) -> None:
-        self.figures.append(figure)
-        self.cells |= figure.cells
-        if figure.pack:
-            self.packs.setdefault(figure.pack, set()).update(
-                name
-                for panel in figure.panels
-                for line in panel.lines
-                for name in line.cells
-                if name is not None and name in figure.cells
-            )
+    @cached_property
+    def cells(self) -> dict[str, FigureCell]:
+        return {name: cell for figure in self.figures for name, cell in figure.cells.items()}
+
+    @cached_property
+    def packs(self) -> dict[str, set[str]]:
+        """By pack, the names of the cells whose single curves it has."""
+        found: dict[str, set[str]] = {figure.pack: set() for figure in self.figures if figure.pack}
+        for figure in self.figures:
+            shown = (name for panel in figure.panels for line in panel.lines for name in line.cells if name)
+            found.get(figure.pack, set()).update(name for name in shown if name in figure.cells)
+        return found
 
     def as_json(self) -> dict[str, Any]:
         """All but the single curves."""

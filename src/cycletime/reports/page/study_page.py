@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from itertools import chain
 from typing import Any
 
 from cycletime.duration import Duration
@@ -18,9 +17,7 @@ from cycletime.studies.spec_file import study_table
 
 
 def study_page(report: Report) -> Page:
-    data = FigureData()
-    for figure in chain.from_iterable(report.figures()):
-        data.add(figure)
+    data = FigureData([figure for figures in report.figures() for figure in figures])
     parts = [
         Section("figures", "Figures", _figures(report, data)),
         Section("values", "Which values were compared", _values(report)),
