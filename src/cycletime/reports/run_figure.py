@@ -23,7 +23,7 @@ from cycletime.training.run_folder import RunFolder
 from cycletime.training.spec import RunSpec
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 _NOT_METRICS = ("env_steps", "agent_steps", "learnings")
 
@@ -130,7 +130,15 @@ def runs_figure(runs: Sequence[RunCurves], metrics: Sequence[str], x: XAxis = "e
                 axes.plot(run.metrics["env_steps"] * scale, run.metrics[name], linewidth=1.0, **look)
     for axes, name in zip(every[:, 0], ("episodic return", *metrics), strict=True):
         axes.set_ylabel(name)
-    _label_x(every[-1][0], top, runs, x)
+    bottom, steps = every[-1][0], {run.env_dt_s for run in runs}
+    bottom.xaxis.set_major_locator(MaxNLocator(6))
+    if x == "seconds":
+        bottom.set_xlabel("environment time (s)")
+    else:
+        bottom.xaxis.set_major_formatter(EngFormatter(sep=""))
+        label_steps(bottom)
+        if len(steps) == 1:
+            add_seconds_axis(top, steps.pop())
     count = "1 run" if len(runs) == 1 else f"{len(runs)} runs, each a line by itself"
     where = " and ".join(dict.fromkeys(run.where for run in runs))
     note = f"{count}: mean return in each 1 % of a run, no interval; data: {where}"
@@ -153,15 +161,3 @@ def _labels(runs: Sequence[RunCurves]) -> list[str]:
         text if texts.count(text) == 1 else f"{text}, {run.spec.identity[:10]}"
         for text, run in zip(texts, runs, strict=True)
     ]
-
-
-def _label_x(bottom: Axes, top: Axes, runs: Sequence[RunCurves], x: XAxis) -> None:
-    bottom.xaxis.set_major_locator(MaxNLocator(6))
-    if x == "seconds":
-        bottom.set_xlabel("environment time (s)")
-        return
-    bottom.xaxis.set_major_formatter(EngFormatter(sep=""))
-    label_steps(bottom)
-    steps = {run.env_dt_s for run in runs}
-    if len(steps) == 1:
-        add_seconds_axis(top, steps.pop())

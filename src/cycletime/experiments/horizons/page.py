@@ -46,13 +46,10 @@ def best_horizons_table(evidence: Evidence) -> str:
                 (task, _HORIZON_NAMES[rate], f"{_milliseconds(min(found))} to {_milliseconds(max(found))}", *cells)
             )
     names = ("task", "horizon", "cycle times")
-    return _markdown((*names, *_dt_names(len(rows[0]) - len(names))), rows)
-
-
-def _dt_names(count: int) -> list[str]:
-    names = ["shortest", *[""] * (count - 2), "longest"]
-    names[median_low(range(count))] = "middle"
-    return names
+    count = len(rows[0]) - len(names)
+    dts = ["shortest", *[""] * (count - 2), "longest"]
+    dts[median_low(range(count))] = "middle"
+    return _markdown((*names, *dts), rows)
 
 
 def measures_table(comparison: RuleComparison, rules: Iterable[str]) -> str:

@@ -76,13 +76,22 @@ def render(page: Page) -> str:
     """The page as HTML. The same page gives the same bytes."""
     first, *others = page.answer or ("There is nothing to tell yet.",)
     links = "".join(f'<a href="#{each.anchor}">{escape(each.anchor.capitalize())}</a>' for each in page.sections)
-    sections = "".join(map(_section, page.sections))
+    sections = "".join(
+        f'<section id="{each.anchor}" aria-labelledby="{each.anchor}-title"><h2 id="{each.anchor}-title">'
+        f"{escape(each.title)}</h2>{each.content}</section>"
+        for each in page.sections
+    )
     data = page.data.as_json()
     lead_figure = figure_html(page.data.figures[0]) if page.data.figures else ""
-    blocks = [_data_block("lead", _script_json(page.data.lead(data)))] if lead_figure else []
-    blocks += [_data_block("main", _compressed({**data, "rules": calculator_data()}))]
-    blocks += [_data_block(f"seeds-{pack}", _compressed(page.data.seeds(pack))) for pack in page.data.packs]
-    blocks += [_data_block(f"film-{index}", b64encode(film.content).decode()) for index, film in enumerate(page.films)]
+    blocks = {
+        # JSON must not end the script that it stands in.
+        **({"lead": _json(page.data.lead(data)).replace("</", "<\\/")} if lead_figure else {}),
+        "main": _compressed({**data, "rules": calculator_data()}),
+        **{f"seeds-{pack}": _compressed(page.data.seeds(pack)) for pack in page.data.packs},
+        **{f"film-{index}": b64encode(film.content).decode() for index, film in enumerate(page.films)},
+    }
+    # The browser keeps them as text until a script asks for them.
+    kept = (f'<script type="text/plain" id="data-{name}">{each}</script>\n' for name, each in blocks.items())
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -106,7 +115,7 @@ which is switched off here; words and tables are complete without it.</p></noscr
 {sections}
 </main>
 <footer><p>Made by cycletime {__version__}. This page is one file: it loads nothing, and sends nothing.</p></footer>
-{"".join(blocks)}
+{"".join(kept)}
 <script>{"".join(map(asset, SCRIPTS))}</script>
 </body>
 </html>
@@ -143,23 +152,9 @@ def films_html(films: Sequence[Film]) -> str:
     return f'<div class="films">{figures}</div>'
 
 
-def _section(section: Section) -> str:
-    return (
-        f'<section id="{section.anchor}" aria-labelledby="{section.anchor}-title"><h2 id="{section.anchor}-title">'
-        f"{escape(section.title)}</h2>{section.content}</section>"
-    )
+def _json(data: object) -> str:
+    return json.dumps(data, separators=(",", ":"), allow_nan=False)
 
 
 def _compressed(data: object) -> str:
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    return b64encode(gzip.compress(text.encode(), mtime=0)).decode()
-
-
-def _script_json(data: object) -> str:
-    """JSON that cannot end the script that it stands in."""
-    return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
-
-
-def _data_block(name: str, content: str) -> str:
-    """Data that the browser keeps as text until a script asks for it."""
-    return f'<script type="text/plain" id="data-{name}">{content}</script>\n'
+    return b64encode(gzip.compress(_json(data).encode(), mtime=0)).decode()
