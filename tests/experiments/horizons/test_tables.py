@@ -3,6 +3,7 @@
 from cycletime.experiments.horizons import page
 from cycletime.experiments.horizons.candidates import SEARCH, TRIAL
 from cycletime.experiments.horizons.results import Evidence
+from cycletime.experiments.horizons.verdicts import judged_predictions
 from tests.experiments.horizons.made import BEST_S
 from tests.experiments.horizons.markdown import cells_of
 
@@ -39,7 +40,7 @@ def test_verdicts_and_predictions_are_those_of_the_trial(evidence: Evidence) -> 
     ]
     _, told = cells_of(page.predictions_table(evidence))
     for name, row in zip(trial.candidates, told, strict=True):
-        became = list(trial.of_predictions(evidence.predictions, name).values())
+        became = list(judged_predictions(trial, evidence.predictions, name).values())
         assert [int(number) for number in row[1:4]] == [
             became.count(word) for word in ("held", "refuted", "not decided")
         ]

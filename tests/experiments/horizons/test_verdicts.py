@@ -8,8 +8,8 @@ import pytest
 from cycletime.agents import PPOAgent
 from cycletime.experiments.horizons.candidates import SEARCH, Rules, retuned_points, starting_points
 from cycletime.experiments.horizons.preregistration import comparison_key, planned_comparisons
-from cycletime.experiments.horizons.ranking import ScoreScale
-from cycletime.experiments.horizons.verdicts import JudgedTrial
+from cycletime.experiments.horizons.ranking import RuleComparison, ScoreScale
+from cycletime.experiments.horizons.verdicts import judged_predictions
 from cycletime.studies.spec import Cell
 from tests.experiments.horizons.made import NOTHING, by_horizons, outcome
 
@@ -18,11 +18,11 @@ SUBJECT = SEARCH.spec
 RULES: Rules = SUBJECT.against_references({name: SUBJECT.candidates[name] for name in ("floor-6", "scaled-rate-half")})
 
 
-def trial(score: Callable[[Cell], float], noise: float = 1.0) -> JudgedTrial:
+def trial(score: Callable[[Cell], float], noise: float = 1.0) -> RuleComparison:
     tuning = outcome(SEARCH.tuning(TASK))
     found = outcome(SEARCH.study(tuning, RULES), score, noise)
     scales = {TASK: ScoreScale(NOTHING[TASK], retuned_points(tuning))}
-    return JudgedTrial(RULES, starting_points(tuning), {TASK: found}, scales)
+    return RuleComparison(RULES, starting_points(tuning), {TASK: found}, scales)
 
 
 def rate_of(cell: Cell) -> float:
@@ -39,7 +39,7 @@ def hates_other_rates(cell: Cell) -> float:
 
 
 @cache
-def found(score: Callable[[Cell], float]) -> JudgedTrial:
+def found(score: Callable[[Cell], float]) -> RuleComparison:
     return trial(score)
 
 
@@ -85,7 +85,7 @@ def test_what_speaks_against_it_is_named() -> None:
 def test_what_became_of_a_prediction(predicted: str, became: str | None) -> None:
     told = {comparison_key(*what): {"predicted": "undecided"} for what in planned_comparisons(SUBJECT)}
     told[comparison_key("tuned", "average", "dt-aware")] = {"predicted": predicted}
-    of = found(likes_small_rates).of_predictions({"scaled-rate-half": told}, "scaled-rate-half")
+    of = judged_predictions(found(likes_small_rates), {"scaled-rate-half": told}, "scaled-rate-half")
     assert of == ({} if became is None else {"average_from_tuned_than_dt_aware": became})
 
 

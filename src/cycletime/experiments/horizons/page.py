@@ -23,7 +23,7 @@ from cycletime.experiments.horizons import sac_arms
 from cycletime.experiments.horizons.candidates import AlgorithmSpec
 from cycletime.experiments.horizons.ranking import MEASURES, START_KINDS, Interval, RuleComparison
 from cycletime.experiments.horizons.results import Evidence, all_evidence
-from cycletime.experiments.horizons.verdicts import JudgedTrial, decision_text, excluded_text
+from cycletime.experiments.horizons.verdicts import decision_text, excluded_text, judged_predictions
 from cycletime.experiments.outcome import NotRunError, Outcome, OutcomeCell, Results, winners
 from cycletime.reports.formatting import TextTable, estimate_text
 from cycletime.reports.page.document import write_text
@@ -93,7 +93,7 @@ def updates_table(comparison: RuleComparison) -> str:
     return _markdown(header, rows)
 
 
-def verdicts_table(trial: JudgedTrial) -> str:
+def verdicts_table(trial: RuleComparison) -> str:
     references = trial.spec.references
     header = ("candidate", "verdict", *(f"more than `{other}`{over}" for other in references for over in _OVER))
     rows = []
@@ -103,7 +103,7 @@ def verdicts_table(trial: JudgedTrial) -> str:
     return _markdown(header, rows)
 
 
-def default_table(trial: JudgedTrial) -> str:
+def default_table(trial: RuleComparison) -> str:
     """The winner minus the default rule, in all conditions that decide."""
     rows = [
         (where, str(trial.more(trial.winner, trial.spec.default, *what))) for where, what in trial.conditions.items()
@@ -114,7 +114,7 @@ def default_table(trial: JudgedTrial) -> str:
 def predictions_table(evidence: Evidence) -> str:
     rows = []
     for name in evidence.trial.judged:
-        found = evidence.trial.of_predictions(evidence.predictions, name)
+        found = judged_predictions(evidence.trial, evidence.predictions, name)
         counts = Counter(found.values())
         wrong = ", ".join(key.replace("_", " ") for key, became in found.items() if became != "held")
         rows.append((f"`{name}`", *(str(counts[word]) for word in ("held", "refuted", "not decided")), wrong))

@@ -169,6 +169,47 @@ class RuleComparison:
     def ranked(self, kind: str, measure: Measure) -> list[str]:
         return sorted(self.rules, key=lambda rule: -float(self._drawn_of(rule, kind, measure)[0]))
 
+    # What `verdicts` says of a comparison on tasks that the candidates were not chosen on.
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """The names of the candidates, the best average from tuned values first."""
+        return tuple(name for name in self.ranked("tuned", "average") if name in self.candidates)
+
+    @property
+    def winner(self) -> str:
+        return self.judged[0]
+
+    def more(
+        self, name: str, than: str, kind: str = "tuned", measure: Measure = "average", task: str | None = None
+    ) -> Interval:
+        """A candidate minus a reference rule; the intervals hold for all candidates together."""
+        return self.interval(name, kind, measure, less=than, task=task, together=len(self.candidates))
+
+    def verdict(self, name: str) -> Literal["better", "no worse", "worse"]:
+        signs = {self.more(name, reference).sign for reference in self.spec.references}
+        return "worse" if "less" in signs else "better" if signs == {"more"} else "no worse"
+
+    @property
+    def changes_default(self) -> bool:
+        return self.more(self.winner, self.spec.default).sign == "more" and not self.objections()
+
+    @property
+    def conditions(self) -> Mapping[str, tuple[str, Measure, str | None]]:
+        """By name, the arguments of `more` at which the winner is compared with the default."""
+        return {
+            "the average from tuned values": ("tuned", "average", None),
+            "the average from untuned values": ("untuned", "average", None),
+            "the worst cycle time from tuned values": ("tuned", "worst", None),
+            "the worst cycle time from untuned values": ("untuned", "worst", None),
+            **{f"the average from tuned values on {task}": ("tuned", "average", task) for task in self.dts},
+        }
+
+    def objections(self) -> dict[str, Interval]:
+        """The conditions in which the winner is less than the default for sure, and by how much."""
+        found = {where: self.more(self.winner, self.spec.default, *what) for where, what in self.conditions.items()}
+        return {where: each for where, each in found.items() if each.sign == "less"}
+
     def _drawn_of(self, rule: str, kind: str, measure: Measure, task: str | None = None) -> Array:
         tasks = self.dts if task is None else (task,)
         drawn: Array = np.mean([self.measured[rule, kind, measure, each] for each in tasks], axis=0)

@@ -23,7 +23,6 @@ from cycletime.experiments.horizons.candidates import (
 )
 from cycletime.experiments.horizons.preregistration import preregistered_predictions, preregistered_rules
 from cycletime.experiments.horizons.ranking import RuleComparison, ScoreScale
-from cycletime.experiments.horizons.verdicts import JudgedTrial
 from cycletime.experiments.investigation import Experiment
 from cycletime.experiments.outcome import Outcome, Results
 from cycletime.studies.spec import StudySpec
@@ -119,7 +118,7 @@ def do_nothing_return(world: ClosedFormWorld, episodes: int = DO_NOTHING_EPISODE
     return float(f"{mean:.{_DIGITS}g}")
 
 
-def load_comparison(task_set: TaskSet, results: Results) -> JudgedTrial:
+def load_comparison(task_set: TaskSet, results: Results) -> RuleComparison:
     tunings = {task: results.outcome(task_set.tuning_name(task)) for task in task_set.tasks}
     outcomes = {task: results.outcome(task_set.study_name(task)) for task in task_set.tasks}
     scales = {
@@ -127,7 +126,7 @@ def load_comparison(task_set: TaskSet, results: Results) -> JudgedTrial:
         for task in task_set.tasks
     }
     begun = [start for task in task_set.tasks for start in starting_points(tunings[task])]
-    return JudgedTrial(_compared_rules(task_set, results.folder), begun, outcomes, scales)
+    return RuleComparison(_compared_rules(task_set, results.folder), begun, outcomes, scales)
 
 
 def _compared_rules(task_set: TaskSet, folder: Path | None) -> Rules:
@@ -150,7 +149,7 @@ class Evidence:
         return load_comparison(TASK_SETS[self.spec.algorithm]["search"], self.results)
 
     @cached_property
-    def trial(self) -> JudgedTrial:
+    def trial(self) -> RuleComparison:
         return load_comparison(TASK_SETS[self.spec.algorithm]["trial"], self.results)
 
     @cached_property

@@ -16,69 +16,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from cycletime.experiments.horizons.preregistration import comparison_key, planned_comparisons
-from cycletime.experiments.horizons.ranking import MEASURES, START_KINDS, Interval, Measure, RuleComparison
+from cycletime.experiments.horizons.ranking import MEASURES, START_KINDS, RuleComparison
 from cycletime.rules.hyperparameters import align_columns
 
-Verdict: TypeAlias = Literal["better", "no worse", "worse"]
 
-
-@dataclass(frozen=True, eq=False)
-class JudgedTrial(RuleComparison):
-    """A comparison on tasks that the candidates were not chosen on."""
-
-    @property
-    def judged(self) -> tuple[str, ...]:
-        """The names of the candidates, the best average from tuned values first."""
-        return tuple(name for name in self.ranked("tuned", "average") if name in self.candidates)
-
-    @property
-    def winner(self) -> str:
-        return self.judged[0]
-
-    def more(
-        self, name: str, than: str, kind: str = "tuned", measure: Measure = "average", task: str | None = None
-    ) -> Interval:
-        """A candidate minus a reference rule; the intervals hold for all candidates together."""
-        return self.interval(name, kind, measure, less=than, task=task, together=len(self.candidates))
-
-    def verdict(self, name: str) -> Verdict:
-        signs = {self.more(name, reference).sign for reference in self.spec.references}
-        return "worse" if "less" in signs else "better" if signs == {"more"} else "no worse"
-
-    @property
-    def changes_default(self) -> bool:
-        return self.more(self.winner, self.spec.default).sign == "more" and not self.objections()
-
-    @property
-    def conditions(self) -> Mapping[str, tuple[str, Measure, str | None]]:
-        """By name, the arguments of `more` at which the winner is compared with the default."""
-        return {
-            "the average from tuned values": ("tuned", "average", None),
-            "the average from untuned values": ("untuned", "average", None),
-            "the worst cycle time from tuned values": ("tuned", "worst", None),
-            "the worst cycle time from untuned values": ("untuned", "worst", None),
-            **{f"the average from tuned values on {task}": ("tuned", "average", task) for task in self.dts},
-        }
-
-    def objections(self) -> dict[str, Interval]:
-        """The conditions in which the winner is less than the default for sure, and by how much."""
-        found = {where: self.more(self.winner, self.spec.default, *what) for where, what in self.conditions.items()}
-        return {where: each for where, each in found.items() if each.sign == "less"}
-
-    def of_predictions(self, predictions: Mapping[str, Any], name: str) -> dict[str, str]:
-        """By comparison with a predicted sign: 'held', 'refuted' or 'not decided'."""
-        found = {}
-        for kind, measure, reference in planned_comparisons(self.spec):
-            key = comparison_key(kind, measure, reference)
-            predicted = predictions[name][key]["predicted"]
-            sign = self.more(name, reference, kind, measure).sign
-            if predicted != "undecided":
-                found[key] = "held" if sign == predicted else "not decided" if sign == "undecided" else "refuted"
-        return found
+def judged_predictions(trial: RuleComparison, predictions: Mapping[str, Any], name: str) -> dict[str, str]:
+    """By comparison with a predicted sign: 'held', 'refuted' or 'not decided'."""
+    found = {}
+    for kind, measure, reference in planned_comparisons(trial.spec):
+        key = comparison_key(kind, measure, reference)
+        predicted, sign = predictions[name][key]["predicted"], trial.more(name, reference, kind, measure).sign
+        if predicted != "undecided":
+            found[key] = "held" if sign == predicted else "not decided" if sign == "undecided" else "refuted"
+    return found
 
 
 def ranking_text(comparison: RuleComparison) -> str:
@@ -103,12 +56,12 @@ def ranking_text(comparison: RuleComparison) -> str:
     return "\n".join(lines)
 
 
-def verdicts_text(trial: JudgedTrial, predictions: Mapping[str, Any]) -> str:
+def verdicts_text(trial: RuleComparison, predictions: Mapping[str, Any]) -> str:
     """The verdict on each candidate, on its predictions, and on the default."""
     lines = [excluded_text(trial), ""]
     for name in trial.judged:
         differences = [f"{trial.more(name, other)} more than {other}" for other in trial.spec.references]
-        counts = Counter(trial.of_predictions(predictions, name).values())
+        counts = Counter(judged_predictions(trial, predictions, name).values())
         became = ", ".join(f"{count} {word}" for word, count in counts.items()) or "none"
         lines += [
             f"{name}: {trial.verdict(name)} than the paper's rules.",
@@ -117,7 +70,7 @@ def verdicts_text(trial: JudgedTrial, predictions: Mapping[str, Any]) -> str:
     return "\n".join([*lines, "", decision_text(trial)])
 
 
-def decision_text(trial: JudgedTrial) -> str:
+def decision_text(trial: RuleComparison) -> str:
     against = "; ".join(f"{where} is less, {less}" for where, less in trial.objections().items()) or "none"
     decision = "replaces" if trial.changes_default else "does not replace"
     default = f"As the default it {decision} {trial.spec.default}. Objections: {against}."
