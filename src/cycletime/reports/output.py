@@ -14,6 +14,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from io import BytesIO
+from itertools import product
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -139,30 +140,26 @@ def _cell_as_json(summary: Summary, place: CellKey) -> dict[str, Any]:
 
 
 def _comparison_as_json(comparison: Comparison | None) -> dict[str, Any] | None:
-    return (
-        None
-        if comparison is None
-        else {
-            "difference": estimate_as_json(comparison.difference),
-            "p_value": comparison.p_value,
-            "comparisons": comparison.comparisons,
-            "verdict": comparison.verdict,
-        }
-    )
+    if comparison is None:
+        return None
+    return {
+        "difference": estimate_as_json(comparison.difference),
+        "p_value": comparison.p_value,
+        "comparisons": comparison.comparisons,
+        "verdict": comparison.verdict,
+    }
 
 
 def _best_as_json(best: BestCycleTime | None) -> dict[str, Any] | None:
-    return (
-        None
-        if best is None
-        else {
-            "dt_s": float(best.dt),
-            "mean": estimate_as_json(best.mean),
-            "runner_up_dt_s": None if best.runner_up is None else float(best.runner_up),
-            "undecided_dts_s": [float(dt) for dt in best.undecided],
-            "against": {str(dt): _comparison_as_json(each) for dt, each in best.against.items()},
-        }
-    )
+    if best is None:
+        return None
+    return {
+        "dt_s": float(best.dt),
+        "mean": estimate_as_json(best.mean),
+        "runner_up_dt_s": None if best.runner_up is None else float(best.runner_up),
+        "undecided_dts_s": [float(dt) for dt in best.undecided],
+        "against": {str(dt): _comparison_as_json(each) for dt, each in best.against.items()},
+    }
 
 
 def report_as_markdown(report: Report, figures: Sequence[Sequence[str]] = ()) -> str:
@@ -179,7 +176,8 @@ def report_as_markdown(report: Report, figures: Sequence[Sequence[str]] = ()) ->
         lines += ["", FEW_DRAWN]
     lines += ["", "## Where this comes from", ""]
     if report.command:
-        lines.append(f"- The report: {_markdown_code(report.command)}")
+        fence = "`" * (1 + max(map(len, re.findall("`+", report.command)), default=0))
+        lines.append(f"- The report: {fence}{_one_line(report.command)}{fence}")
     lines += _list_lines([f"{count:,} runs: {machine}" for machine, count in report.machines()])
     return "\n".join(lines) + "\n"
 
@@ -191,11 +189,6 @@ _MARKDOWN = re.compile(r"[*`~$|\\]|\](?=[(:\[])|<(?=[\w/!?])|&(?=[\w#])|(?<!\w)_
 def markdown_text(text: str) -> str:
     """Text that Markdown shows as it is, on one line."""
     return _MARKDOWN.sub(lambda found: f"\\{found[0]}", _one_line(text))
-
-
-def _markdown_code(text: str) -> str:
-    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
-    return f"{fence}{_one_line(text)}{fence}"
 
 
 def _one_line(text: str) -> str:
@@ -216,16 +209,21 @@ _COLOURS = {"better": "green", "worse": "red", "undecided": "yellow", "same runs
 
 
 def print_report(report: Report, console: Console) -> None:
+    def tell(sentences: Sequence[str], style: str = "") -> None:
+        for sentence in sentences:
+            wrapped = fill(sentence, console.width, initial_indent="  ", subsequent_indent="  ")
+            console.print(Text(wrapped, style), soft_wrap=True)
+
     console.print(Text(report.name, "bold"))
-    _print_sentences(console, report.completeness)
+    tell(report.completeness)
     for table, sections in report.tables():
         console.print()
         console.print(_rich_table(table))
-        _print_sentences(console, table.notes, "dim")
+        tell(table.notes, "dim")
         for heading, sentences in sections:
             if heading:
                 console.print(Text(heading, "bold"))
-            _print_sentences(console, sentences)
+            tell(sentences)
 
 
 def _rich_table(words: TextTable) -> Table:
@@ -233,21 +231,11 @@ def _rich_table(words: TextTable) -> Table:
     for index, name in enumerate(words.header):
         table.add_column(escape(name), justify="left" if index == 0 else "right")
     for row in words.rows:
-        table.add_row(*(_coloured_cell(cell) for cell in row))
+        cells = [Text(cell) for cell in row]
+        for cell, (verdict, colour) in product(cells, _COLOURS.items()):
+            cell.highlight_regex(f" {verdict}$", colour)
+        table.add_row(*cells)
     if words.last is not None:
         table.add_section()
         table.add_row(*(Text(cell) for cell in words.last))
     return table
-
-
-def _coloured_cell(cell: str) -> Text:
-    text = Text(cell)
-    for verdict, colour in _COLOURS.items():
-        text.highlight_regex(f" {verdict}$", colour)
-    return text
-
-
-def _print_sentences(console: Console, sentences: Sequence[str], style: str = "") -> None:
-    for sentence in sentences:
-        wrapped = fill(sentence, console.width, initial_indent="  ", subsequent_indent="  ")
-        console.print(Text(wrapped, style), soft_wrap=True)

@@ -122,7 +122,11 @@ class Summary:
             statistics=statistics,
             estimates={place: statistics.of(each) if each else None for place, each in scores.items()},
             comparisons=_against_first(panel),
-            averages={rule: _average(panel, rule) for rule in panel.rules},
+            averages={
+                rule: frequency_averaged_score(cells) if all(cells.values()) else None
+                for rule in panel.rules
+                for cells in [{dt: scores[rule, dt] for dt in panel.dts}]
+            },
             advantages={rule: _advantage(panel, rule) for rule in panel.rules[1:]},
             best={rule: _best_cycle_time(panel, rule) for rule in panel.rules},
         )
@@ -150,11 +154,6 @@ def _against_first(panel: Panel) -> dict[CellKey, Comparison]:
                 found[alike, dt] = compare(ours, theirs)
     corrected = holm(found)
     return {place: corrected[own] for place, own in of.items()}
-
-
-def _average(panel: Panel, rule: str) -> Estimate | None:
-    cells = {dt: panel.scores(rule, dt) for dt in panel.dts}
-    return frequency_averaged_score(cells) if all(cells.values()) else None
 
 
 def _advantage(panel: Panel, rule: str) -> Estimate | None:

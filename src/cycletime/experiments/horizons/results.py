@@ -47,26 +47,13 @@ _STAGES = (
 """The stages in their order, whose tasks each has, and what it is."""
 
 
-@dataclass(frozen=True)
-class StageStudy:
-    task_set: TaskSet
-    stage: str
-    task: str
-
-    @property
-    def is_tuning(self) -> bool:
-        return self.stage != self.task_set.name
-
-    @property
-    def name(self) -> str:
-        return (self.task_set.tuning_name if self.is_tuning else self.task_set.study_name)(self.task)
-
-
-STUDIES: dict[str, StageStudy] = {}
+STUDIES: dict[str, tuple[TaskSet, str, bool]] = {}
+"""By name, its tasks, the one that it is on, and whether it tunes there."""
 EXPERIMENTS: dict[str, Experiment] = {}
 for _spec, (_stage, _of, _about) in product(ALGORITHM_SPECS.values(), _STAGES):
     _task_set, _name = TASK_SETS[_spec.algorithm][_of], f"{_spec.prefix}{_stage}"
-    _studies = {each.name: each for each in (StageStudy(_task_set, _stage, task) for task in _task_set.tasks)}
+    _name_of = _task_set.study_name if _stage == _of else _task_set.tuning_name
+    _studies = {_name_of(task): (_task_set, task, _stage != _of) for task in _task_set.tasks}
     STUDIES |= _studies
     EXPERIMENTS[_name] = Experiment(_name, _about, tuple(_studies))
 EXPERIMENTS[sac_arms.NAME] = sac_arms.EXPERIMENT
@@ -76,20 +63,21 @@ def stage_study(name: str, workspace: Workspace) -> StudySpec:
     """A study by name; one that compares rules follows from what tuning found, and the trial from the search."""
     if name == sac_arms.NAME:
         return sac_arms.preregistered_study(workspace.results)
-    known = STUDIES[name]
-    rules = _compared_rules(known.task_set, workspace.results)
-    if known.is_tuning:
-        return known.task_set.tuning(known.task)
-    return known.task_set.study(workspace.outcome(known.task_set.tuning_name(known.task)), rules)
+    task_set, task, is_tuning = STUDIES[name]
+    rules = _compared_rules(task_set, workspace.results)
+    if is_tuning:
+        return task_set.tuning(task)
+    return task_set.study(workspace.outcome(task_set.tuning_name(task)), rules)
 
 
 def needed_studies(name: str) -> tuple[str, ...]:
-    known = STUDIES.get(name)
-    return () if known is None or known.is_tuning else (known.task_set.tuning_name(known.task),)
+    task_set, task, is_tuning = STUDIES.get(name, (None, "", True))
+    return () if task_set is None or is_tuning else (task_set.tuning_name(task),)
 
 
 def env_steps(name: str) -> int:
-    return STUDIES[name].task_set.tuning(STUDIES[name].task).env_steps if name in STUDIES else sac_arms.ENV_STEPS
+    task_set, task, _ = STUDIES.get(name, (None, "", True))
+    return sac_arms.ENV_STEPS if task_set is None else task_set.tuning(task).env_steps
 
 
 def provenance(study: StudySpec) -> dict[str, Any]:
