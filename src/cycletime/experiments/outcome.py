@@ -23,7 +23,7 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.statistics import Contrast, Estimate, mean_and_error
 from cycletime.training.atomic_files import write_whole
-from cycletime.training.bounded_npz import BoundedNpz, open_npz
+from cycletime.training.bounded_npz import open_npz
 from cycletime.training.sealed_json import error_reason, parse_json
 
 FORMAT = 1
@@ -175,7 +175,10 @@ class Outcome:
         """Read an outcome; InputError if the file is missing or damaged."""
         try:
             with path.open("rb") as raw, open_npz(raw, MAX_BYTES) as file:
-                columns = {name: _read_array(file, name) for name in _ARRAY_TYPES}
+                columns = {name: file[name] for name in _ARRAY_TYPES}
+            for name, (dtype, dimensions) in _ARRAY_TYPES.items():
+                if columns[name].dtype != dtype or columns[name].ndim != dimensions:
+                    raise ValueError(f"{name!r} is {columns[name].dtype}{list(columns[name].shape)}")
             header = parse_json(columns.pop("about").tobytes())
             if header["format"] != FORMAT:
                 raise ValueError(f"it has the format {header['format']}, and this version of cycletime reads {FORMAT}")
@@ -196,13 +199,6 @@ def _current_command(command: str) -> str:
     """A command as it is spelled now: results of version 0.2 have 'cycletime paper run' or 'horizons pack'."""
     command = re.sub(r"^cycletime horizons pack (\S+) --algorithm sac\b", r"cycletime horizons pack sac-\1", command)
     return re.sub(r"^cycletime (paper|horizons) (run|pack)\b", r"cycletime experiment \2 \1", command)
-
-
-def _read_array(file: BoundedNpz, name: str) -> NDArray[Any]:
-    found, (dtype, dimensions) = file[name], _ARRAY_TYPES[name]
-    if found.dtype != dtype or found.ndim != dimensions:
-        raise ValueError(f"{name!r} is {found.dtype}{list(found.shape)}")
-    return found
 
 
 def _read_cells(headers: Sequence[Mapping[str, Any]], columns: Mapping[str, NDArray[Any]]) -> tuple[OutcomeCell, ...]:

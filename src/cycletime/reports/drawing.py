@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from math import ceil
 from pathlib import Path
@@ -15,7 +16,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, FixedLocator, MaxNLocator, NullLocator
-from numpy.typing import NDArray
 
 from cycletime.reports.figure import Dash, FigureSpec, LineSpec, PanelSpec
 from cycletime.reports.figure_style import STYLE, TITLE_PAD, add_footer, add_seconds_axis, label_steps, save_figure
@@ -88,35 +88,37 @@ def _draw_points_panel(axes: Axes, spec: FigureSpec, panel: PanelSpec) -> None:
         axes.axvline(panel.x_mark, color=NEUTRAL_COLOUR, linewidth=0.8, zorder=0)
     lines = [line for line in panel.lines if line.cells]
     for line, places in zip(lines, _line_places(spec, panel, len(lines)), strict=True):
-        there = [(x, name) for x, name in zip(places, line.cells, strict=True) if name is not None]
-        points = np.array([(x, *_ends(spec, name)) for x, name in there], np.float64)
-        if not len(points):
+        there = [(x, spec.cells.get(name)) for x, name in zip(places, line.cells, strict=True) if name is not None]
+        ends = [(x, None if cell is None else cell.printed) for x, cell in there]
+        # Where every run diverged, there is a gap.
+        points = [(x, *((None,) * 3 if each is None else (each.low, each.value, each.high))) for x, each in ends]
+        if not points:
             continue
+        x, low, value, high = np.array(points, np.float64).T
         if line.ring is not None:
-            axes.scatter(points[:, 0], points[:, 2], facecolor=line.colour, **_ring_look(line))
+            axes.scatter(x, value, facecolor=line.colour, **_ring_look(line))
+        elif spec.bars or spec.x_axis == "categories":
+            errors = np.nan_to_num(np.stack([value - low, high - value])).clip(0)
+            connected = {"linestyle": "none"} if spec.x_axis == "categories" else {}
+            axes.errorbar(x, value, yerr=errors, capsize=3, **_line_look(line, markersize=5, **connected))
         else:
-            _draw_line(axes, spec, line, points)
-    _draw_x_axis(axes, spec, panel)
-
-
-def _ends(spec: FigureSpec, name: str) -> tuple[float | None, float | None, float | None]:
-    """The lower end, the value and the upper end of a cell; None where every run diverged, which leaves a gap."""
-    if name not in spec.cells:
-        return None, None, None
-    found = spec.cells[name].printed
-    return found.low, found.value, found.high
-
-
-def _draw_line(axes: Axes, spec: FigureSpec, line: LineSpec, points: NDArray[np.float64]) -> None:
-    """A line with its intervals from [places, 4] places and ends."""
-    x, low, value, high = points.T
-    if spec.bars or spec.x_axis == "categories":
-        errors = np.nan_to_num(np.stack([value - low, high - value])).clip(0)
-        connected = {"linestyle": "none"} if spec.x_axis == "categories" else {}
-        axes.errorbar(x, value, yerr=errors, capsize=3, **_line_look(line, markersize=5, **connected))
+            axes.plot(x, value, **_line_look(line, markersize=5))
+            axes.fill_between(x, low, high, color=line.colour, alpha=BAND_ALPHA, linewidth=0)
+    if spec.x_axis == "log":
+        axes.set_xscale("log", base=2)  # doubling is always as far, and there is a tick at each value alone
+        axes.xaxis.set_major_locator(FixedLocator(list(panel.places)))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
+        width = max(panel.places) / min(panel.places)
+        if width == 1:
+            axes.set_xlim(panel.places[0] / 2, panel.places[0] * 2)
+        elif _nearest_factor(panel.places) < width**_CROWDED:
+            axes.tick_params(axis="x", labelrotation=60)
     else:
-        axes.plot(x, value, **_line_look(line, markersize=5))
-        axes.fill_between(x, low, high, color=line.colour, alpha=BAND_ALPHA, linewidth=0)
+        axes.set_xticks(list(panel.places), list(panel.names) or None)
+    axes.set_xlabel(spec.x_label)
+    if spec.x_axis == "categories":
+        axes.grid(visible=False, axis="x")
 
 
 def _line_places(spec: FigureSpec, panel: PanelSpec, count: int) -> list[list[float]]:
@@ -130,25 +132,6 @@ def _line_places(spec: FigureSpec, panel: PanelSpec, count: int) -> list[list[fl
     # So that all points of a place stay nearer to it than to others.
     factor = min(width**_DODGE, _nearest_factor(panel.places) ** (0.5 / count))
     return [[place * factor**offset for place in panel.places] for offset in offsets]
-
-
-def _draw_x_axis(axes: Axes, spec: FigureSpec, panel: PanelSpec) -> None:
-    if spec.x_axis == "log":
-        axes.set_xscale("log", base=2)  # doubling is always as far, and there is a tick at each value alone
-        axes.xaxis.set_major_locator(FixedLocator(list(panel.places)))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
-        axes.set_xlabel(spec.x_label)
-        width = max(panel.places) / min(panel.places)
-        if width == 1:
-            axes.set_xlim(panel.places[0] / 2, panel.places[0] * 2)
-        elif _nearest_factor(panel.places) < width**_CROWDED:
-            axes.tick_params(axis="x", labelrotation=60)
-        return
-    axes.set_xticks(list(panel.places), list(panel.names) or None)
-    axes.set_xlabel(spec.x_label)
-    if spec.x_axis == "categories":
-        axes.grid(visible=False, axis="x")
 
 
 def _nearest_factor(places: Sequence[float]) -> float:
@@ -198,30 +181,20 @@ def _legend(figure: Figure, spec: FigureSpec) -> list[list[Artist]]:
     """Groups of handles: what colours and what dashes stand for, or else each line; then rings."""
     lines = [line for panel in spec.panels for line in panel.lines if line.cells]
     rings = {line.dash_name: line for line in lines if line.ring is not None}
-    named = [line for line in lines if line.colour_name and line.ring is None]
-    colours = {line.colour_name: line for line in named}
-    dashes: dict[Dash, dict[str, None]] = {}
-    for line in named:
-        dashes.setdefault(line.dash, {})[line.dash_name] = None
-    others = [line for line in lines if not line.colour_name]
-    labels = {f"{line.name} ({line.note})" if line.note else line.name: line for line in others}
+    colours, dashes, others = dict[str, dict[str, Any]](), dict[Dash, dict[str, None]](), dict[str, dict[str, Any]]()
+    for line in lines:
+        if not line.colour_name:
+            others[f"{line.name} ({line.note})" if line.note else line.name] = _line_look(line)
+        elif line.ring is None:
+            colours[line.colour_name] = _line_look(line, linestyle="-", markersize=5, markerfacecolor=line.colour)
+            dashes.setdefault(line.dash, {})[line.dash_name] = None
+    named = {" or ".join(names): {"color": NEUTRAL_COLOUR, "linestyle": dash} for dash, names in dashes.items()}
     handles: list[list[Artist]] = [
-        [
-            Line2D([], [], label=name, **_line_look(line, linestyle="-", markersize=5, markerfacecolor=line.colour))
-            for name, line in colours.items()
-        ],
-        [
-            Line2D([], [], color=NEUTRAL_COLOUR, linestyle=dash, label=" or ".join(names))
-            for dash, names in dashes.items()
-            if len(dashes) > 1
-        ],
-        [Line2D([], [], label=name, **_line_look(line)) for name, line in labels.items()],
-        [
-            figure.axes[0].scatter([], [], facecolor="none", label=name, **_ring_look(line))
-            for name, line in rings.items()
-        ],
+        [Line2D([], [], label=name, **look) for name, look in group.items()]
+        for group in (colours, named if len(named) > 1 else {}, others)
     ]
-    return handles
+    draw = partial(figure.axes[0].scatter, [], [], facecolor="none")
+    return [*handles, [draw(label=name, **_ring_look(line)) for name, line in rings.items()]]
 
 
 def _line_look(line: LineSpec, **others: Any) -> dict[str, Any]:  # noqa: ANN401 - what Matplotlib takes
