@@ -88,23 +88,18 @@ def _confidence(advice: Advice) -> list[str]:
         parts.append(f"not compared with {lacking}")
     if advice.ended == "enough":
         parts.append(f"no other can be better by more than {advice.question.enough:g}")
-    return [
+    told = [
         f"How sure: {dt_text(leader)} is {', '.join(parts)}; all intervals and verdicts of all looks hold together "
-        f"with {confidence:g} % confidence.",
-        *_unseen_failures(advice),
+        f"with {confidence:g} % confidence."
     ]
-
-
-def _unseen_failures(advice: Advice) -> list[str]:
-    """No interval knows of failures that it has not seen."""
     fewest = min(len(each) for dt, each in advice.scores.items() if dt not in advice.without_mean)
-    if fewest >= _FEW_SEEDS:
-        return []
-    missed = 100 * (1 - _FAILURE_RATE) ** fewest
-    return [
-        f"That holds if single runs do not fail: of failures that happen once in five runs, {fewest} seeds show none "
-        f"in {missed:.0f} % of studies; '--first-seeds {_FEW_SEEDS}' in a new folder looks at more."
-    ]
+    if fewest < _FEW_SEEDS:  # no interval knows of failures that it has not seen
+        missed = 100 * (1 - _FAILURE_RATE) ** fewest
+        told.append(
+            f"That holds if single runs do not fail: of failures that happen once in five runs, {fewest} seeds show "
+            f"none in {missed:.0f} % of studies; '--first-seeds {_FEW_SEEDS}' in a new folder looks at more."
+        )
+    return told
 
 
 def _next_look(advice: Advice) -> list[str]:
@@ -165,26 +160,21 @@ def _not_tried(advice: Advice) -> list[str]:
     if len(advice.tried) > 1 and advice.leader in (advice.tried[0], advice.tried[-1]):
         which = "shorter" if advice.leader == advice.tried[0] else "longer"
         edge = f" ({dt_text(advice.leader)} is the last on its side, so {which} ones may be better yet)"
+    # At shorter cycles SAC makes more updates of as much experience, unless its rule says otherwise.
+    agents = advice.question.agents(advice.tried)
+    rates = {
+        dt: f"{agent.updates_per_step / float(dt):.3g}" for dt, agent in agents.items() if isinstance(agent, SACAgent)
+    }
+    made = join_words([f"{rate} at {dt_text(dt)}" for dt, rate in rates.items()])
     others = [
         *left_out,
         f"cycle times other than {tried}{edge}",
         f"values tuned anew at each of them (the rule {advice.question.rule} carried those of {present})",
-        *_updates(advice),
+        *([f"as many updates a second at each of them (SAC made {made})"] if len(set(rates.values())) > 1 else []),
         f"runs longer than {_time_text(_run_s(advice))}",
         "delays, other machines, a real robot",
     ]
     return [f"Not tried: {'; '.join(others)}.", _comparability(advice)]
-
-
-def _updates(advice: Advice) -> list[str]:
-    """At shorter cycles SAC makes more updates of as much experience, unless its rule says otherwise."""
-    agents = advice.question.agents(advice.tried)
-    rates = {dt: agent.updates_per_step / float(dt) for dt, agent in agents.items() if isinstance(agent, SACAgent)}
-    texts = {dt: f"{rate:.3g}" for dt, rate in rates.items()}
-    if len(set(texts.values())) < 2:
-        return []
-    made = join_words([f"{rate} at {dt_text(dt)}" for dt, rate in texts.items()])
-    return [f"as many updates a second at each of them (SAC made {made})"]
 
 
 def _comparability(advice: Advice) -> str:

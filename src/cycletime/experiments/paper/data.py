@@ -170,14 +170,16 @@ class PPORuns:
 
 
 def reacher_runs(data: PaperResults) -> PPORuns:
-    names = {"baseline": "ppo-baseline", "dt-aware": "ppo-dt-aware", "scaled": "ppo-scaled", "constant": "ppo-constant"}
-    return PPORuns(data, "reacher", {**names, **_grid_studies("ppo-grid"), "further": "ppo-baseline-4ms"})
+    names = {rule: f"ppo-{rule}" for rule in ("baseline", "dt-aware", "scaled", "constant", "grid")}
+    further = {"tuned": winners_name("ppo-grid"), "further": "ppo-baseline-4ms"}
+    return PPORuns(data, "reacher", {**names, **further})
 
 
 def pendulum_runs(data: PaperResults) -> PPORuns:
     """PPO on the Double Pendulum, of which the paper has baseline and dt-aware values alone."""
-    names = {rule: f"pendulum-{rule}" for rule in ("dt-aware", "scaled", "constant")}
-    return PPORuns(data, "double-pendulum", {"baseline": "ppo-pendulum", **names, **_grid_studies("pendulum-grid")})
+    names = {rule: f"pendulum-{rule}" for rule in ("dt-aware", "scaled", "constant", "grid")}
+    others = {"baseline": "ppo-pendulum", "tuned": winners_name("pendulum-grid")}
+    return PPORuns(data, "double-pendulum", {**names, **others})
 
 
 def paper_pendulum_runs(data: PaperResults) -> PPORuns:
@@ -188,7 +190,3 @@ def released_code_runs(data: PaperResults, task: str, *, learn_when: str, initia
     variant = {"learn_when": learn_when, "initial_weights": initial_weights}
     names = dict.fromkeys(("baseline", "dt-aware"), "ppo-released-code")
     return PPORuns(data, task, names, ("4ms", "8ms"), variant)
-
-
-def _grid_studies(study: str) -> dict[str, str]:
-    return {"grid": study, "tuned": winners_name(study)}
