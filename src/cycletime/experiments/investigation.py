@@ -94,7 +94,6 @@ class Investigation:
     study: Callable[[str, Any], StudySpec]
     """A study in full size by its name; what it follows from is in the `Workspace`. Winners' studies are made of it."""
     env_steps: Callable[[str], int]
-    """The environment steps of a study in full size."""
     needs: Callable[[str], tuple[str, ...]] = lambda name: ()
     """The studies whose outcomes a study follows from; winners' studies follow from their sweep."""
     follows_results: bool = False
@@ -110,11 +109,9 @@ class Investigation:
     verdicts: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
     """By claim or by what is judged, the verdict as text."""
     tables: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
-    """By name, tables as text."""
     as_json: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
     """What there is for programs: by table, and of 'verdicts'."""
     figures: Collection[str]
-    """The names of all figures."""
     missing_figures: Callable[[Any], Mapping[str, str]]
     """By figure that cannot be drawn, the studies that it lacks."""
     save_figures: Callable[[Any, Path, Sequence[str]], list[Path]]

@@ -267,7 +267,6 @@ class Results:
     outcomes: Mapping[str, Outcome]
     folder: Path | None = field(default=None, kw_only=True)
     used: set[str] = field(default_factory=set, compare=False, kw_only=True)
-    """The studies that were asked for."""
 
     def outcome(self, name: str) -> Outcome:
         """The outcome of a study; NotRunError if it has not been run."""

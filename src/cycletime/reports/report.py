@@ -32,7 +32,6 @@ class Report:
     choices: tuple[RankedChoices, ...]
     """Panels of a single cell, many of which make one table."""
     command: str
-    """What made it."""
 
     @classmethod
     def of(

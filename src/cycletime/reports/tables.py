@@ -72,7 +72,6 @@ class RankedChoices:
     panels: tuple[Panel, ...]
     """The one of the highest mean first, those without any score last."""
     place: CellKey
-    """Their cell, which is the same."""
     statistics: Statistics
     against: Mapping[int, Comparison]
     """By index, the first against the others that have scores, corrected for all pairs, since the data chose it."""

@@ -165,7 +165,6 @@ def _milliseconds(dt: Duration) -> str:
 
 
 FIGURES = Path("figures", "horizons")
-"""Beside the page."""
 NOT_RUN_TEXT = "What is missing here has not been run yet."
 IMAGES = {
     "tuned-horizons": ("tunings", "Maps of discount horizons against the cycle time, one for each task"),

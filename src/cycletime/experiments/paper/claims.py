@@ -74,7 +74,6 @@ class CriterionChange:
     number: str
     """Of the claim as it is now."""
     before: str
-    """The verdict by the criterion before."""
     why: str
 
 

@@ -62,7 +62,6 @@ _EXPERIMENTS = (
     ),
 )
 EXPERIMENTS = {row.name: row for row in _EXPERIMENTS}
-"""By name, in the paper's order."""
 FIRST_SEEDS = {
     "ppo-baseline-4ms": 100,
     **dict.fromkeys(

@@ -48,7 +48,6 @@ class Section:
     """Also its name in the bar at the top."""
     title: str
     content: str
-    """As HTML."""
 
 
 @dataclass(frozen=True)
