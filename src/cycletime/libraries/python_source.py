@@ -1,8 +1,7 @@
 """Configurations that stand in Python source, read without running it.
 
-Isaac Lab, mjlab, legged_gym and Playground keep them as classes and functions. Assignments of literals are followed
-through nested classes, base classes, defaults of dataclasses, `__post_init__`, keyword arguments and imports of files
-beside them. What is computed otherwise, or under a condition that the source does not decide, is not seen.
+Assignments of literals are followed through classes, their bases, `__post_init__`, calls and imports of files beside
+them. What is computed otherwise, or under a condition that the source does not decide, is not seen.
 """
 
 from __future__ import annotations
@@ -12,10 +11,11 @@ import io
 import operator
 import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cycletime.bounded import read_bounded_text
 from cycletime.errors import InputError
@@ -63,14 +63,24 @@ class Tree:
                 yield prefix + name, each
 
 
+class _Import(NamedTuple):
+    """What one name is imported from."""
+
+    module: str
+    level: int = 0
+    """The dots before it."""
+    name: str = ""
+    """The name there; empty if it is the module itself."""
+
+
 @dataclass
 class _Module:
     path: Path
     text: str
     body: list[ast.stmt]
     comments: Mapping[int, str]
-    names: dict[str, ast.AST]
-    stars: list[ast.ImportFrom]
+    names: dict[str, ast.stmt | _Import]
+    stars: list[_Import]
 
 
 @dataclass
@@ -90,7 +100,7 @@ class SourceReader:
 
     def __init__(self) -> None:
         self._modules: dict[Path, _Module | None] = {}
-        self._origins: dict[tuple[Path, str], tuple[ast.AST, _Module] | None] = {}
+        self._origins: dict[tuple[Path, str], tuple[ast.stmt, _Module] | None] = {}
         self._depth = 0
         self._steps = 0
         self.unresolved: set[str] = set()
@@ -146,14 +156,16 @@ class SourceReader:
         if isinstance(node, ast.Name):
             found = self._lookup(module, node.id)
             return found if isinstance(found, _Definition) else None
-        if isinstance(node, ast.Attribute) and (owner := self._reference(node.value, module)):
-            for each in self.mro(owner) if isinstance(owner.node, ast.ClassDef) else ():
-                for one in each.node.body:  # type: ignore[union-attr]  # a class has statements
-                    if isinstance(one, ast.ClassDef) and one.name == node.attr:
-                        return _Definition(one, each.module)
-        for path in self._module_paths(node.value, module) if isinstance(node, ast.Attribute) else ():
+        if not isinstance(node, ast.Attribute):
+            return None
+        owner = self._reference(node.value, module)
+        for each in self.mro(owner) if owner and isinstance(owner.node, ast.ClassDef) else ():
+            for one in each.node.body:  # type: ignore[union-attr]  # a class has statements
+                if isinstance(one, ast.ClassDef) and one.name == node.attr:
+                    return _Definition(one, each.module)
+        for path in self._module_paths(node.value, module):
             other = self.module(path)
-            found = self._lookup(other, node.attr) if other and isinstance(node, ast.Attribute) else None
+            found = self._lookup(other, node.attr) if other else None
             if isinstance(found, _Definition):
                 return found
         return None
@@ -162,35 +174,22 @@ class SourceReader:
         """Files of the module that a name, or a name in a package, means."""
         if isinstance(node, ast.Attribute):
             inside = self._module_paths(node.value, module)
-            packages = [
-                path if path.is_dir() else path.parent
-                for path in inside
-                if path.suffix == "" or path.stem == "__init__"
-            ]
-            found = [path for each in packages for path in _files_of(each / node.attr)]
+            packages = [path.parent if path.stem == "__init__" else path for path in inside]
+            found = [path for each in packages if each.is_dir() for path in _files_of(each / node.attr)]
             exporters = [self.module(path) for path in inside if path.stem == "__init__"]
             return found or [
                 path for each in exporters if each for path in self._module_paths(ast.Name(node.attr), each)
             ]
         imported = module.names.get(node.id) if isinstance(node, ast.Name) else None
-        if isinstance(imported, ast.ImportFrom):
-            alias = next(one for one in imported.names if (one.asname or one.name) == node.id)  # type: ignore[attr-defined]
-            return _module_files(module.path, imported, alias.name)
-        if isinstance(imported, ast.Import):
-            name = next(one.name for one in imported.names if one.asname == node.id)  # type: ignore[attr-defined]
-            return _module_files(module.path, ast.ImportFrom(name, [], 0))
-        return []
+        return _module_files(module.path.parent, imported, imported.name) if isinstance(imported, _Import) else []
 
     def dotted_name(self, path: Path, name: str) -> str:
         """The module that a name was imported as, as an import would write it; a relative one begins with a dot."""
         module = self.module(path)
         imported = module.names.get(name) if module else None
-        if isinstance(imported, ast.Import):
-            return next(one.name for one in imported.names if one.asname == name)
-        if isinstance(imported, ast.ImportFrom):
-            alias = next(one for one in imported.names if (one.asname or one.name) == name)
-            return "." * min(imported.level, 1) + ".".join(filter(None, [imported.module, alias.name]))
-        return f".{name}"
+        if not isinstance(imported, _Import):
+            return f".{name}"
+        return "." * min(imported.level, 1) + ".".join(filter(None, [imported.module, imported.name]))
 
     def _lookup(self, module: _Module, name: str) -> _Found | None:
         """What a module's name means: a class, a function, or a value."""
@@ -204,19 +203,18 @@ class SourceReader:
             return self._evaluate(node.value, {}, origin)
         return None
 
-    def _origin(self, module: _Module, name: str, seen: set[tuple[Path, str]]) -> tuple[ast.AST, _Module] | None:
+    def _origin(self, module: _Module, name: str, seen: set[tuple[Path, str]]) -> tuple[ast.stmt, _Module] | None:
         """Where a name is defined, through imports; modules may import all of each other in circles."""
         if (module.path, name) in seen or len(seen) >= _MOST_IMPORTS:
             return None
         seen.add((module.path, name))
         node = module.names.get(name)
-        if node is not None and not isinstance(node, ast.ImportFrom):
+        if isinstance(node, ast.stmt):
             return node, module
-        for each in [node] if node else module.stars:
-            wanted = next((one.name for one in each.names if (one.asname or one.name) == name), name)
-            for path in _module_files(module.path, each):
+        for each in [node] if node else [one._replace(name=name) for one in module.stars]:
+            for path in _module_files(module.path.parent, each) if each.name else ():
                 other = self.module(path)
-                if other and (found := self._origin(other, wanted, seen)):
+                if other and (found := self._origin(other, each.name, seen)):
                     return found
         return None
 
@@ -301,18 +299,15 @@ class SourceReader:
         if isinstance(test, ast.Compare) and len(test.ops) == 1:
             left = self._evaluate(test.left, scope, module)
             right = self._evaluate(test.comparators[0], scope, module)
+            if any(isinstance(each, Leaf) and isinstance(each.value, Opaque) for each in (left, right)):
+                return None
             if isinstance(test.ops[0], ast.Is | ast.IsNot) and isinstance(right, Leaf) and right.value is None:
-                known = isinstance(left, Tree) or (isinstance(left, Leaf) and not isinstance(left.value, Opaque))
                 absent = isinstance(left, Leaf) and left.value is None
-                return (absent == isinstance(test.ops[0], ast.Is)) if known else None
+                return None if isinstance(left, _Definition) else absent == isinstance(test.ops[0], ast.Is)
             compare = _COMPARISONS.get(type(test.ops[0]))
             if compare and isinstance(left, Leaf) and isinstance(right, Leaf):
-                if isinstance(left.value, Opaque) or isinstance(right.value, Opaque):
-                    return None
-                try:
+                with suppress(TypeError):
                     return bool(compare(left.value, right.value))
-                except TypeError:
-                    return None
             return None
         found = self._evaluate(test, scope, module)
         return found.value if isinstance(found, Leaf) and isinstance(found.value, bool) else None
@@ -425,8 +420,8 @@ def _parse(path: Path) -> _Module:
         for token in tokenize.generate_tokens(io.StringIO(text).readline)
         if token.type == tokenize.COMMENT
     }
-    names: dict[str, ast.AST] = {}
-    stars: list[ast.ImportFrom] = []
+    names: dict[str, ast.stmt | _Import] = {}
+    stars: list[_Import] = []
     for each in _flat_statements(body):
         if isinstance(each, ast.ClassDef | ast.FunctionDef):
             names[each.name] = each
@@ -435,10 +430,11 @@ def _parse(path: Path) -> _Module:
         elif isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
             names[each.target.id] = each
         elif isinstance(each, ast.ImportFrom):
-            stars += [each] if each.names[0].name == "*" else []
-            names |= {alias.asname or alias.name: each for alias in each.names if alias.name != "*"}
+            found = {one.asname or one.name: _Import(each.module or "", each.level, one.name) for one in each.names}
+            stars += [found.pop("*")] if "*" in found else []
+            names |= found
         elif isinstance(each, ast.Import):
-            names |= {alias.asname: each for alias in each.names if alias.asname}
+            names |= {one.asname: _Import(one.name) for one in each.names if one.asname}
     return _Module(path, text, body, comments, names, stars)
 
 
@@ -451,17 +447,13 @@ def _flat_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield each
 
 
-def _module_files(importer: Path, node: ast.ImportFrom, submodule: str = "") -> list[Path]:
-    """Files that an import may mean: relative to the importer, or below a folder that the importer is in."""
-    return _imported_files(importer.parent, node.level, tuple(filter(None, (node.module or "").split("."))), submodule)
-
-
 @lru_cache(maxsize=10_000)
-def _imported_files(folder: Path, level: int, parts: tuple[str, ...], submodule: str) -> list[Path]:
+def _module_files(folder: Path, imported: _Import, submodule: str = "") -> list[Path]:
+    """Files that an import may mean: relative to the importer's folder, or below one that it is in."""
     above = [folder, *folder.parents]
-    roots = above[level - 1 : level]
-    parts = (*parts, *([submodule] if submodule else []))
-    if not level:
+    roots = above[imported.level - 1 : imported.level]
+    parts = [part for part in (*imported.module.split("."), submodule) if part]
+    if not imported.level:
         top = parts[0] if parts else ""
         roots = [each for each in above if (each / top).exists() or (each / f"{top}.py").exists()]
     return [path for root in roots for path in _files_of(root.joinpath(*parts))]
