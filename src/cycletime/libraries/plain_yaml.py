@@ -1,8 +1,7 @@
 """YAML as plain data: bounded while it is parsed, nothing constructed, and where in the text each value stands.
 
-What a file could fill the memory or the day with (aliases of aliases, endless nesting, huge numbers) is counted before
-anything is built of it. Tags that name Python's classes, as Isaac Lab, mjlab and the RL Zoo write them into what they
-save, are read as lists, mappings and text; nothing is imported or called, and every other tag is refused.
+Tags that name Python's classes, as Isaac Lab, mjlab and the RL Zoo write them, are read as lists, mappings and text;
+nothing is imported or called, and every other tag is refused.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import yaml
@@ -26,48 +25,34 @@ _NUMBER = re.compile(
 )
 
 
-def check_yaml_size(text: str) -> None:
-    """Count what the text would become, with every alias written out, while it is parsed."""
-    if len(text) > MOST_BYTES:
-        raise InputError(f"The file has {len(text)} characters: at most {MOST_BYTES} are read.")
-    tally = _ValueCounter()
+def _check_values(text: str) -> None:
+    """Count what the text would become, with every alias written out, before anything is built of it."""
+    values = 0
+    sizes: dict[str | None, int] = {}  # by anchor, the values in what it names
+    around: list[tuple[str | None, int]] = []  # the anchor of each collection not ended, and the values before it
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         where = f"Line {event.start_mark.line + 1}" if event.start_mark else "The file"
-        if isinstance(event, yaml.ScalarEvent) and len(event.value) > MOST_DIGITS and _NUMBER.fullmatch(event.value):
-            raise InputError(f"{where} has a number of {len(event.value)} digits: at most {MOST_DIGITS} are read.")
-        tally.add(event)
-        if len(tally.around) > MOST_LEVELS:
-            raise InputError(f"{where} is nested {len(tally.around)} levels deep: at most {MOST_LEVELS} are read.")
-        if tally.values > _MOST_VALUES:
+        if isinstance(event, yaml.AliasEvent):
+            if any(anchor == event.anchor for anchor, _ in around):
+                raise InputError(f"The value named &{event.anchor} has *{event.anchor} in itself: it would never end.")
+            values += sizes.get(event.anchor, 1)
+        elif isinstance(event, yaml.ScalarEvent):
+            if len(event.value) > MOST_DIGITS and _NUMBER.fullmatch(event.value):
+                raise InputError(f"{where} has a number of {len(event.value)} digits: at most {MOST_DIGITS} are read.")
+            values += 1
+            sizes[event.anchor] = 1
+        elif isinstance(event, yaml.CollectionStartEvent):
+            around.append((event.anchor, values))
+            values += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = around.pop()
+            sizes[anchor] = values - before
+        if len(around) > MOST_LEVELS:
+            raise InputError(f"{where} is nested {len(around)} levels deep: at most {MOST_LEVELS} are read.")
+        if values > _MOST_VALUES:
             raise InputError(
                 f"{where} and what is before it are more than {_MOST_VALUES} values: at most so many are read."
             )
-
-
-@dataclass
-class _ValueCounter:
-    """How many values there are so far, with every alias written out."""
-
-    values: int = 0
-    sizes: dict[str | None, int] = field(default_factory=dict)
-    """By anchor, the values in what it names."""
-    around: list[tuple[str | None, int]] = field(default_factory=list)
-    """The collections that are not ended: the anchor of each, and how many values came before it."""
-
-    def add(self, event: yaml.Event) -> None:
-        if isinstance(event, yaml.AliasEvent):
-            if any(anchor == event.anchor for anchor, _ in self.around):
-                raise InputError(f"The value named &{event.anchor} has *{event.anchor} in itself: it would never end.")
-            self.values += self.sizes.get(event.anchor, 1)
-        elif isinstance(event, yaml.ScalarEvent):
-            self.values += 1
-            self.sizes[event.anchor] = 1
-        elif isinstance(event, yaml.CollectionStartEvent):
-            self.around.append((event.anchor, self.values))
-            self.values += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            anchor, before = self.around.pop()
-            self.sizes[anchor] = self.values - before
 
 
 Document: TypeAlias = dict[Any, Any]
@@ -82,7 +67,7 @@ _PLAIN_CALLS = ("builtins.slice", "pathlib.", "torch.device", "isaaclab", "omni.
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """A safe loader that reads the tags of saved configurations as plain data."""
+    """Reads the tags of saved configurations as plain data."""
 
 
 def _construct_mapping(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> object:
@@ -118,8 +103,10 @@ _PlainLoader.add_multi_constructor(f"{_PYTHON}object/apply:", _construct_call)
 
 def load_yaml(text: str) -> Document:
     """The values of one mapping; nothing in the text is evaluated."""
+    if len(text) > MOST_BYTES:
+        raise InputError(f"The file has {len(text)} characters: at most {MOST_BYTES} are read.")
     try:
-        check_yaml_size(text)
+        _check_values(text)
         document = yaml.load(text, Loader=_PlainLoader)
     except yaml.YAMLError as error:
         raise InputError(_explain_yaml_error(error, text)) from error
@@ -170,7 +157,6 @@ class YamlSpan:
     alias: str | None
     """``name`` if all that is written here is ``*name``."""
     scalar: str | None
-    """Its content if it is a scalar."""
     flow: bool
     """Whether it is a list or mapping in brackets."""
     children: tuple[YamlSpan, ...]

@@ -1,8 +1,4 @@
-"""Tasks that Python source registers: which environment's configuration is trained with which agent's.
-
-`gym.register(id=..., kwargs={"env_cfg_entry_point": ..., "rsl_rl_cfg_entry_point": ...})` of Isaac Lab and mjlab,
-`register_mjlab_task(...)`, `task_registry.register(name, Robot, Cfg(), CfgPPO())` of legged_gym, Playground's tables.
-"""
+"""Tasks that Python source registers: which environment's configuration is trained with which agent's."""
 
 from __future__ import annotations
 
@@ -32,6 +28,7 @@ def python_tasks(files: Sequence[Path], reader: SourceReader) -> list[PythonTask
 
 
 def _registered(file: Path, reader: SourceReader) -> Iterator[PythonTask]:
+    """What Isaac Lab, mjlab, legged_gym (name, robot, Cfg(), CfgPPO()) and Playground's tables register."""
     module = reader.module(file)
     table = module.names.get("_cfgs") if module else None
     if isinstance(table, ast.Assign) and isinstance(table.value, ast.Dict):
@@ -53,7 +50,7 @@ def _registered(file: Path, reader: SourceReader) -> Iterator[PythonTask]:
 
 
 def _playground_tasks(file: Path, reader: SourceReader, table: ast.Dict) -> Iterator[PythonTask]:
-    """Playground's tables of environments, and the trainer's values in config/FAMILY_params.py."""
+    # The trainer's values stand in config/FAMILY_params.py.
     names = [folder / "config" / f"{file.parent.name}_params.py" for folder in file.parents]
     trainer = next((path for path in names if path.is_file()), None)
     for key, each in zip(table.keys, table.values, strict=True):
@@ -69,21 +66,18 @@ def _gym_tasks(file: Path, reader: SourceReader, words: dict[str, ast.expr]) -> 
     points = {_text(key): each for key, each in zip(given.keys, given.values, strict=True)}
     if "env_cfg_entry_point" not in points:
         return
-    env = _entry(file, reader, points["env_cfg_entry_point"])
+    env, task = _entry(file, reader, points["env_cfg_entry_point"]), _text(words.get("id"))
     if not isinstance(env, Tree):
         return
     agents = {name: each for name, each in points.items() if name.endswith("cfg_entry_point") and "env_cfg" not in name}
-    yielded = False
-    for name, each in agents.items():
-        agent = _entry(file, reader, each)
-        label = f"{_text(words.get('id'))} ({name.removesuffix('_cfg_entry_point')})"
-        yielded = yielded or isinstance(agent, Path) or (isinstance(agent, Tree) and bool(agent.children))
+    read = {name.removesuffix("_cfg_entry_point"): _entry(file, reader, each) for name, each in agents.items()}
+    for name, agent in read.items():
         if isinstance(agent, Tree) and agent.children:
-            yield PythonTask(label, env, agent)
+            yield PythonTask(f"{task} ({name})", env, agent)
         elif isinstance(agent, Path):
-            yield PythonTask(label, env, Tree(), agent)
-    if not yielded:
-        yield PythonTask(_text(words.get("id")), env, Tree())
+            yield PythonTask(f"{task} ({name})", env, Tree(), agent)
+    if not any(each if isinstance(each, Path) else each and each.children for each in read.values()):
+        yield PythonTask(task, env, Tree())
 
 
 def _entry(file: Path, reader: SourceReader, node: ast.expr) -> Tree | Path | None:
@@ -91,12 +85,9 @@ def _entry(file: Path, reader: SourceReader, node: ast.expr) -> Tree | Path | No
     if not isinstance(node, ast.Constant | ast.JoinedStr):
         return _built(file, reader, node)
     module_name, _, name = _text(node, lambda module: reader.dotted_name(file, module)).partition(":")
-    relative = module_name.startswith(".")
     parts = [part for part in module_name.split(".") if part]
-    roots = (
-        [file.parent] if relative else [each for each in file.resolve().parents if parts and (each / parts[0]).exists()]
-    )
-    for root in roots:
+    roots = [each for each in file.resolve().parents if parts and (each / parts[0]).exists()]
+    for root in [file.parent] if module_name.startswith(".") else roots:
         base = root.joinpath(*parts)
         if name.endswith((".yaml", ".yml")):
             return base / name if (base / name).is_file() else None
@@ -112,9 +103,8 @@ def _built(file: Path, reader: SourceReader, node: ast.expr) -> Tree:
     definition = reader.find(file, callee)
     if definition is None and isinstance(callee, ast.Name):
         return reader.build(file, callee.id) or Tree()
-    return (
-        reader.build(definition.module.path, getattr(definition.node, "name", "")) if definition else None
-    ) or Tree()
+    made = reader.build(definition.module.path, getattr(definition.node, "name", "")) if definition else None
+    return made or Tree()
 
 
 def _text(node: ast.expr | None, module_name: Callable[[str], str] = str) -> str:
