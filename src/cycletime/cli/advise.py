@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tyro.conf import arg
 
 from cycletime.cli.options import NO_NAMES, Count, NameListOption, Rate, RuleOption, Text
-from cycletime.cli.output import format_columns, print_status
+from cycletime.cli.output import print_status
 from cycletime.cli.run_options import TaskOptions, ValueOptions
 from cycletime.duration import Duration
 from cycletime.errors import InputError, printable
+from cycletime.rules.hyperparameters import align_columns
 
 if TYPE_CHECKING:
     from cycletime.studies.advice import Advice, Question
@@ -192,4 +193,4 @@ def _as_text(advice: Advice, answer: list[str], out: Path) -> str:
     from cycletime.reports.advice_text import advice_table
 
     where = f"The study is in {out}: 'cycletime report {out}' tells more of it."
-    return printable("\n".join([*format_columns(advice_table(advice)), "", *answer, "", where]))
+    return printable("\n".join([*align_columns(advice_table(advice), underlined=False), "", *answer, "", where]))

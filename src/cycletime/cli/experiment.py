@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, arg, subcommand
 
 from cycletime.cli.options import Count, Real, Text
-from cycletime.cli.output import format_columns
+from cycletime.cli.output import print_status
 from cycletime.cli.study import WorkerOptions
 from cycletime.errors import InputError
+from cycletime.rules.hyperparameters import align_columns
 
 if TYPE_CHECKING:
     from cycletime.experiments.investigation import Experiment, Investigation, Size
@@ -141,7 +142,7 @@ class ListExperiments(ResultsOptions, SizeOptions):
         every = [*found, {"name": "all", **in_all, "results": ""}]
         rows = [(row["name"], f"{row['runs']:,}", f"{row['simulated_h']:,.0f}", row["results"]) for row in every]
         head = ("experiment", "runs", "simulated hours", "results")
-        print("\n".join(format_columns([head, *rows], right=(1, 2))), end="\n\n")
+        print("\n".join(align_columns([head, *rows], right=(1, 2), underlined=False)), end="\n\n")
         if any("simulated robot" in row["where"] for row in found):
             print("Those with '-robot' in their names are on a simulated robot.")
         print(f"'cycletime experiment run {self.investigation} NAME' runs an experiment.")
@@ -157,7 +158,6 @@ class RunExperiments(WorkerOptions, ExperimentSelection):
 
     def run(self) -> int:
         """Run what is left; status 1 if some runs failed."""
-        from cycletime.cli.output import print_status
         from cycletime.experiments.investigation import scale_label
         from cycletime.experiments.running import run_experiment
         from cycletime.studies.progress import StudyProgress

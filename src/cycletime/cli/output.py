@@ -1,25 +1,13 @@
-"""What several commands print: status lines, the result of a run, columns that line up."""
+"""What several commands print: status lines, and the result of a run."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from cycletime.errors import printable
-
-
-def format_columns(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> list[str]:
-    """Lines with two spaces between columns, of which those of these numbers are set to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            text.rjust(width) if column in right else text.ljust(width)
-            for column, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
 
 
 def print_status(text: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 from tyro.conf import Positional, arg
 
 from cycletime.cli.options import Text
+from cycletime.cli.output import result_line
 from cycletime.errors import InputError, printable
 
 if TYPE_CHECKING:
@@ -138,7 +139,6 @@ class ReportCommand:
             print_report(report, Console(highlight=False))
 
     def _report_run(self) -> int:
-        from cycletime.cli.output import result_line
         from cycletime.reports.run_figure import read_run_curves, save_runs_figure
         from cycletime.training.run_folder import RunFolder
 

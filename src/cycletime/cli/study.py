@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, arg, subcommand
 
 from cycletime.cli.options import NO_NAMES, Count, NameListOption, Rate, Text
+from cycletime.cli.output import print_status
 from cycletime.cli.report import ReportCommand
 from cycletime.errors import InputError, printable
 
@@ -62,7 +63,6 @@ class RunStudy(WorkerOptions):
 
     def run(self) -> int:
         """Run what is left; status 1 if some runs failed."""
-        from cycletime.cli.output import print_status
         from cycletime.studies.progress import StudyProgress
         from cycletime.studies.spec_file import read_study
         from cycletime.studies.study_folder import StudyFolder, format_states

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Optional
 from tyro.conf import Positional, arg
 
 from cycletime.cli.options import Count, Text
-from cycletime.cli.output import format_columns, print_status
+from cycletime.cli.output import print_status
 from cycletime.cli.study import WorkerOptions
 from cycletime.errors import InputError, printable
+from cycletime.rules.hyperparameters import align_columns
 from cycletime.rules.quantities import decay_in_seconds
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _table(outcome: TuningResult) -> list[str]:
     shown = outcome.ranking[:_SHOWN]
     rows = [["place", *names, "mean return", "s.e.", "n"]]
     rows += [[str(place), *_values(trial, names), *_mean(trial)] for place, trial in enumerate(shown, start=1)]
-    lines = format_columns(rows, right=range(len(rows[0])))
+    lines = align_columns(rows, right=range(len(rows[0])), underlined=False)
     left = len(outcome.ranking) - len(shown)
     troubles = [f"trial {trial.number}: {trial.trouble}" for trial in outcome.ranking if trial.trouble]
     return [*lines, *([f"and {left} more, in ranking.json"] if left else []), *troubles[:_SHOWN]]

@@ -513,11 +513,17 @@ def _number(value: Number) -> str:
     return str(value) if isinstance(value, int) else f"{float(value):.6g}"
 
 
-def align_columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Lines of a table, whose first row is the header."""
+def align_columns(rows: Sequence[Sequence[str]], right: Collection[int] = (), underlined: bool = True) -> list[str]:
+    """Lines of a table, whose first row is the header; columns of the numbers `right` are set to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    return [lines[0], *(["-" * max(map(len, lines))] if underlined else []), *lines[1:]]
 
 
 def _json_values(values: Hyperparameters) -> dict[str, Number]:
