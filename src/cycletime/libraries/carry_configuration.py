@@ -1,7 +1,6 @@
 """A whole configuration at another cycle time: each setting that means time is carried, kept or named, with its reason.
 
-The agent's values follow a rule (`cycletime.rules`); what no rule speaks of, and the environment's side, follow what is
-known of each setting (`cycletime.libraries.time_keys`).
+The agent's values follow a rule; the rest follows what `cycletime.libraries.time_keys` knows of each setting.
 """
 
 from __future__ import annotations
@@ -108,9 +107,8 @@ class CarriedConfiguration:
 
     def _by_file(self) -> Iterator[tuple[ConfigFile, dict[KeyPath, Any]]]:
         for file in self.before.files:
-            changes = {
-                each.path: each.new for each in self.changes if each.file == file and each.treatment == "carried"
-            }
+            carried = [each for each in self.changes if each.file == file and each.treatment == "carried"]
+            changes = {each.path: each.new for each in carried}
             yield self.rewritten.get(file.path, file), _element_changes(changes, file)
 
 
@@ -141,20 +139,9 @@ def carry_configuration(
     to_num_envs: int | None = None,
     action_size: int | None = None,
 ) -> CarriedConfiguration:
-    """Carry a configuration to another cycle time.
+    """Carry a configuration to another cycle time, or to another number of environments at the same.
 
-    Args:
-        configuration: What a library's files say.
-        to_dt: The cycle time to go to; None for the same, with another number of environments.
-        from_dt: The cycle time that the settings are for, where they do not say it.
-        rule: The rule for the agent's values, by default what is recommended for them.
-        also: Parts that are carried beside the rule.
-        n_envs: The number of parallel environments, where the settings do not say it.
-        to_num_envs: The number of environments to go to.
-        action_size: The number of action dimensions, for the target entropy.
-
-    Raises:
-        InputError: if something is missing or contradicts itself, or if the cycle time cannot be set.
+    `from_dt` and `n_envs` are for settings that do not say them; the action's size is for the target entropy.
     """
     if to_dt is None and to_num_envs is None:
         raise InputError("--to is missing: say which cycle time to carry it to, or give --to-num-envs.")
@@ -167,15 +154,8 @@ def carry_configuration(
     changes = (*rows, *transfer.carry_environment(), *transfer.carry_num_envs())
     if not changes and after_dt != before_dt:
         raise InputError(f"{configuration.name} has nothing that is known to depend on the cycle time.")
-    return CarriedConfiguration(
-        configuration,
-        before_dt,
-        after_dt,
-        values,
-        changes,
-        (*notes, *_notes_on_unknown(configuration)),
-        transfer.rewritten,
-    )
+    notes += _notes_on_unknown(configuration)
+    return CarriedConfiguration(configuration, before_dt, after_dt, values, changes, tuple(notes), transfer.rewritten)
 
 
 def _from_dt(configuration: Configuration, given: DurationLike | None) -> Duration:
@@ -206,7 +186,7 @@ def _n_envs(configuration: Configuration, given: int | None) -> int | None:
     return said if given is None else check_count("n_envs", given)
 
 
-def _notes_on_unknown(configuration: Configuration) -> tuple[str, ...]:
+def _notes_on_unknown(configuration: Configuration) -> list[str]:
     unknown = configuration.unknown
     named = [name for name in unknown if _looks_like_time(configuration.settings[name])]
     notes = []
@@ -220,7 +200,7 @@ def _notes_on_unknown(configuration: Configuration) -> tuple[str, ...]:
     if others := len(unknown) - len(named):
         settings = "setting is" if others == 1 else "settings are"
         notes.append(f"{others} more {settings} kept: nothing known of them depends on the cycle time.")
-    return tuple(notes)
+    return notes
 
 
 def _looks_like_time(setting: Setting) -> bool:
@@ -365,18 +345,10 @@ class _Transfer:
         """The training's length in skrl, which counts the steps of one environment."""
         settings = self.configuration.of("agent")
         found = {each.name: each.new for each in times if each.treatment == "carried"}
-        names = [name for name in settings if name.rpartition(".")[2] == "timesteps" and settings[name]]
-        longer = [
-            TimeChange(
-                name,
-                settings[name],
-                nearest_whole(Fraction(found.get(name, settings[name])) * factor),
-                "carried",
-                "as many samples in all",
-            )
-            for name in names
-        ]
-        return [each for each in times if each.name not in names] + longer
+        old = {name: value for name, value in settings.items() if name.rpartition(".")[2] == "timesteps" and value}
+        new = {name: nearest_whole(Fraction(found.get(name, value)) * factor) for name, value in old.items()}
+        longer = [TimeChange(name, old[name], new[name], "carried", "as many samples in all") for name in old]
+        return [each for each in times if each.name not in old] + longer
 
     def _check_timesteps(self) -> None:
         value = self.configuration.of("agent").get("n_timesteps", 1)

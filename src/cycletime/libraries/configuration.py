@@ -1,8 +1,6 @@
 """Whole configurations of other libraries: a file or folder becomes settings with dotted names, each with its place.
 
-Isaac Lab's and mjlab's run folders, settings of rsl_rl, skrl, rl_games, brax, MuJoCo Playground and LeRobot, files of
-the RL Zoo and what it saves, Stable-Baselines3's `model.zip`, CleanRL's flags. Sizes are bounded, nothing is executed,
-and nothing that was pickled is opened.
+Sizes are bounded, nothing is executed, and nothing that was pickled is opened.
 """
 
 from __future__ import annotations
@@ -55,8 +53,6 @@ Side: TypeAlias = Literal["agent", "environment"]
 
 @dataclass(frozen=True)
 class Setting:
-    """One value of a configuration."""
-
     name: str
     """Dotted, as overrides on the library's command line write it: env.decimation."""
     value: Any
@@ -154,12 +150,8 @@ class Configuration:
         return LIBRARIES.get(self.library or "", {}).get(self.algorithm or "")
 
     @cached_property
-    def _known(self) -> set[str]:
-        return table_names(self.table)
-
-    @cached_property
     def _names(self) -> dict[str, str]:
-        return canonical_names(self.library or "", self.agent, self._known)
+        return canonical_names(self.library or "", self.agent, table_names(self.table))
 
     @cached_property
     def canonical(self) -> Mapping[str, Setting]:
@@ -177,9 +169,8 @@ class Configuration:
         kind = self.environment or (self.library if self.library in ENVIRONMENT_KEYS else None)
         settings = self.of("environment") or self.of("agent")
         keys = environment_keys(kind, settings, trainer=True) if kind else ()
-        known = {
-            name for name, each in self._names.items() if each in self._known or means_time(self.library or "", each)
-        }
+        tables, names = table_names(self.table), self._names
+        known = [name for name in names if names[name] in tables or means_time(self.library or "", names[name])]
         left = [*self.env.items(), *((name, each) for name, each in self.agent.items() if name not in known)]
         return tuple(each.name for name, each in left if not find_key(keys, name))
 
@@ -221,10 +212,8 @@ class Configuration:
     @cached_property
     def n_envs(self) -> Setting | None:
         word = getattr(self.table, "n_envs", None)
-        names = ([word.name] if word else []) + [
-            *("scene.num_envs", "env.num_envs", "num_envs", "n_envs", "num_actors", "env.numEnvs"),
-        ]
-        found = self.setting(*names)
+        names = ("scene.num_envs", "env.num_envs", "num_envs", "n_envs", "num_actors", "env.numEnvs")
+        found = self.setting(*([word.name] if word else []), *names)
         if found and self.environment == "mjlab" and found.value == 1:  # its default, which the command line replaces
             return None
         return found if found and isinstance(found.value, int) else None
@@ -319,17 +308,7 @@ class UnrecognisedError(InputError):
 def read_configuration(
     path: Path, *, library: str | None = None, algorithm: str | None = None, env_id: str | None = None
 ) -> Configuration:
-    """What a file or folder says.
-
-    Args:
-        path: A file, or a folder with what a library writes for one run.
-        library: Whose settings they are, where that cannot be recognised.
-        algorithm: Which algorithm they are for, where they do not say it.
-        env_id: Which entry of an RL Zoo file; of other configurations the environment's name.
-
-    Raises:
-        InputError: if it cannot be read, is not recognised, or names things twice.
-    """
+    """What a file or a run's folder says; `env_id` is an entry of an RL Zoo file, else the environment's name."""
     if library is not None and (library := library_name(named := library)) not in (*LIBRARIES, *_ENVIRONMENTS):
         raise unknown_name_error(named, "a library that is known here", [*LIBRARIES, "mjlab"])
     if algorithm is not None and algorithm not in ALGORITHMS:
@@ -374,7 +353,7 @@ def read_configuration(
 
 def _only(path: Path, what: str, sections: list[Section]) -> Section | None:
     if len(sections) > 1:
-        names = ", ".join(section.described() for section in sections)
+        names = ", ".join(".".join([section.file.path.name, *map(str, section.path)]) for section in sections)
         raise InputError(f"{path} has the settings of {len(sections)} {what} ({names}): give one file of them.")
     return sections[0] if sections else None
 
@@ -440,9 +419,6 @@ class Section:
             return stem if stem in ALGORITHMS else None
         values = {name: value for name, _, value in _flatten(self.values, ())}
         return recognise_algorithm(self.agent, values) if self.agent else None
-
-    def described(self) -> str:
-        return ".".join([str(self.file.path.name), *map(str, self.path)])
 
     def settings(self) -> dict[str, Setting]:
         if not self.is_zoo_entry and self.file.kind == "yaml":

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from cycletime.libraries.configuration import Configuration, Setting
 from cycletime.libraries.on_policy import Brax, Counted, Sized
-from cycletime.rules.quantities import decay_in_seconds, format_seconds
+from cycletime.rules.quantities import format_seconds
 
 Rank = Literal["contradiction", "warning", "note"]
 RANKS: tuple[Rank, ...] = ("contradiction", "warning", "note")
@@ -31,12 +31,7 @@ class Finding(NamedTuple):
 
 
 def find_inconsistencies(configuration: Configuration, trained: Collection[float] = ()) -> list[Finding]:
-    """All findings, the most important first.
-
-    Args:
-        configuration: What is looked at.
-        trained: The cycle times of the trainings beside it, in seconds, for what deploys their policies.
-    """
+    """All findings, the most important first; `trained` are cycle times of the trainings beside it, in seconds."""
     found = [finding for check in _CHECKS for finding in check(configuration)]
     if configuration.cycle_time:
         dt_s, stated_as = float(configuration.cycle_time[0]), configuration.cycle_time[1]
@@ -147,9 +142,9 @@ def _seconds_in_words(c: Configuration, dt_s: float, stated_as: str) -> Iterator
 
 
 def _discount(c: Configuration) -> Iterator[Finding]:
-    if c.discount is None:
+    steps = c.discount_steps
+    if c.discount is None or steps is None:
         return
-    steps = decay_in_seconds(c.discount.value, 1.0)
     if steps < _FEW_STEPS:
         span = f" ({format_seconds(steps * c.dt_s)})" if c.dt_s else ""
         says = (

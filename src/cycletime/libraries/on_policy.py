@@ -20,8 +20,6 @@ from cycletime.rules.quantities import format_seconds
 
 _KEEPS_THE_COUNT = 0.05
 """A tuned number of mini-batches is worth a change of the batch by this fraction."""
-
-
 OnPolicy: TypeAlias = PPO | A2C
 
 
@@ -209,15 +207,7 @@ def _nearest_divided(batch: int, divisor: int, unit: int, enough: float = 0.0) -
 def notes_on_environments(
     before: Hyperparameters, carried: Hyperparameters, old: int, number: int, options: bool = True
 ) -> tuple[str, ...]:
-    """What more or fewer environments mean, and the other choice that there is.
-
-    Args:
-        before: The values with `old` environments.
-        carried: The values with `number` environments, and the same batch in samples per second.
-        old: How many there were.
-        number: How many there will be.
-        options: Whether the other choice is an option of the command.
-    """
+    """What `number` instead of `old` environments mean, and the other choice; `options`: whether the command has it."""
     if number == old or not isinstance(before, PPO | A2C) or not isinstance(carried, PPO | A2C):
         return ()
     lasted, lasts = before.batch * float(before.dt) / old, carried.batch * float(carried.dt) / number

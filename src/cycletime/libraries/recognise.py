@@ -30,13 +30,12 @@ def recognise_parts(document: Mapping[Any, Any]) -> list[Part]:
     agent, environment = _agent_library(document), _environment_library(document)
     if agent or environment:
         return [Part((), agent, environment)]
-    parts = []
-    for name, section in document.items():
-        if isinstance(section, Mapping) and isinstance(name, str):
-            found = Part((name,), _agent_library(section), _environment_library(section))
-            if found.agent or found.environment:
-                parts.append(found)
-    return parts
+    parts = [
+        Part((name,), _agent_library(section), _environment_library(section))
+        for name, section in document.items()
+        if isinstance(section, Mapping) and isinstance(name, str)
+    ]
+    return [part for part in parts if part.agent or part.environment]
 
 
 def is_zoo_file(document: Mapping[Any, Any]) -> bool:
@@ -59,15 +58,19 @@ def _environment_library(document: Mapping[Any, Any]) -> str | None:
 
 
 def _agent_library(document: Mapping[Any, Any]) -> str | None:
-    runner, config = document.get("runner"), _section(document, "params", "config") or document.get("config")
-    agent, policy = document.get("agent"), document.get("policy")
+    runner, agent, policy = document.get("runner"), document.get("agent"), document.get("policy")
+    around = [each for each in (document.get("params"), document) if isinstance(each, Mapping)]
+    config = next((each["config"] for each in around if each.get("config")), None)
     if isinstance(document.get("algorithm"), Mapping) and any(
         isinstance(each, Mapping) and "num_steps_per_env" in each for each in (document, runner)
     ):
         return "rsl-rl"
     if isinstance(config, Mapping) and _has_any(config, "horizon_length", "minibatch_size"):
         return "rl-games"
-    if (isinstance(agent, Mapping) and "discount_factor" in agent) or _has_all(document, "rollouts", "discount_factor"):
+    if (isinstance(agent, Mapping) and "discount_factor" in agent) or {
+        "rollouts",
+        "discount_factor",
+    } <= document.keys():
         return "skrl"
     if isinstance(policy, Mapping) and "type" in policy and _has_any(document, "dataset", "env", "job_name", "fps"):
         return "lerobot"
@@ -75,7 +78,7 @@ def _agent_library(document: Mapping[Any, Any]) -> str | None:
         document, "discounting", "num_timesteps", "num_minibatches"
     ):
         return "brax"
-    if _has_all(document, "NUM_STEPS", "NUM_MINIBATCHES"):
+    if {"NUM_STEPS", "NUM_MINIBATCHES"} <= document.keys():
         return "purejaxrl"
     if "total_timesteps" in document and _has_any(document, "num_minibatches", "update_epochs", "q_lr", "policy_lr"):
         return "cleanrl"
@@ -117,16 +120,5 @@ def _stable_baselines3_algorithm(settings: Mapping[str, Any]) -> str:
     return "sac"
 
 
-def _section(document: Mapping[Any, Any], *names: str) -> Any:  # noqa: ANN401 - whatever stands there
-    found: Any = document
-    for name in names:
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found
-
-
 def _has_any(document: Mapping[Any, Any], *names: str) -> bool:
     return any(name in document for name in names)
-
-
-def _has_all(document: Mapping[Any, Any], *names: str) -> bool:
-    return all(name in document for name in names)

@@ -35,12 +35,7 @@ class Synonym(NamedTuple):
 
 
 def find_synonym(word: str, algorithm: str) -> Synonym | None:
-    """The library that has a word for a value of an algorithm, the first of the table where several have it; or None.
-
-    Args:
-        word: As it is typed, with hyphens or underscores; of a dotted name its end is enough.
-        algorithm: Whose value it is; of one that no library is known to have, as of PPO.
-    """
+    """The first library that has a word for a value of an algorithm; of a dotted name its end is enough."""
     wanted = word.lower().replace("-", "_")
     for library in LIBRARIES:
         for theirs in _synonyms(library, algorithm if algorithm in ALGORITHMS else "ppo"):

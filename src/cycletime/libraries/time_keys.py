@@ -1,8 +1,4 @@
-"""Settings that mean time beside what rules carry: by library, what happens to each at another cycle time, and why.
-
-Names may have dots and `*`. What is carried keeps its seconds; what a user must decide is named with the value that
-would last as long; what is in seconds already is kept.
-"""
+"""Settings that mean time beside what rules carry: by library, what happens to each at another cycle time, and why."""
 
 from __future__ import annotations
 
@@ -22,6 +18,7 @@ class TimeKey(NamedTuple):
     """One setting, or several of one kind."""
 
     pattern: str
+    """A name, which may have dots and `*`."""
     law: Law
     reason: str
     carried: bool = True
@@ -296,13 +293,7 @@ def time_notes(changes: Collection[TimeChange]) -> list[str]:
 
 
 def environment_keys(environment: str, settings: Mapping[str, object], trainer: bool) -> tuple[TimeKey, ...]:
-    """What is known of an environment's settings, also where that depends on how it pays.
-
-    Args:
-        environment: isaac-lab, mjlab or mujoco-playground.
-        settings: The environment's.
-        trainer: Whether rewards can be scaled by the trainer's settings, which are then among these.
-    """
+    """What is known of an environment's settings, and with `trainer` of those of the trainer that scale rewards."""
     if environment != "mujoco-playground":
         return ENVIRONMENT_KEYS[environment]
     # Playground's locomotion and hands multiply rewards by ctrl_dt, and have one of these terms; its arms and
@@ -323,11 +314,7 @@ def carry_time_keys(
     left: Collection[str],
     keys: Collection[TimeKey] | None = None,
 ) -> list[TimeChange]:
-    """What becomes of all settings that mean time; `left` are those that rules left alone.
-
-    Raises:
-        InputError: if one of them is no finite number, or the cycle time cannot be set by a whole number.
-    """
+    """What becomes of all settings that mean time; `left` are those that rules left alone."""
     keys = TIME_KEYS.get(library, ()) if keys is None else keys
     changes = (_carry(keys, name, settings, rho, library) for name in left)
     return [change for change in changes if change]
@@ -340,15 +327,11 @@ def _carry(
     fitting = [key for key in keys if fnmatchcase(known_as, key.pattern)]
     key = next((each for each in fitting if _applies(each, value, settings, library)), None)
     if key is None:
-        kept = fitting and _is_number(value)
-        why = (
-            "in seconds"
-            if fitting and fitting[0].equals == CYCLE_TIME
-            else f"it is not {fitting[0].equals}"
-            if fitting
-            else ""
-        )
-        return TimeChange(name, value, value, "kept", why) if kept else None
+        if not fitting or not _is_number(value):
+            return None
+        equal = fitting[0].equals
+        why = "in seconds" if equal == CYCLE_TIME else f"it is not {equal}"
+        return TimeChange(name, value, value, "kept", why)
     if key.law == KEPT:
         return TimeChange(name, value, value, "kept", key.reason)
     numbers: list[Any] = value if isinstance(value, list) else [value]
@@ -403,12 +386,7 @@ def _carried_number(name: str, value: float, law: Law, rho: Fraction) -> tuple[f
         return whole, whole == exact
     if isinstance(value, int) and exact.denominator == 1:
         return int(exact), True
-    return _short(float(exact)), True
-
-
-def _short(value: float) -> float:
-    """Without the last digits that only floats have: 0.4, not 0.40000000000000002."""
-    return float(f"{value:.15g}")
+    return float(f"{float(exact):.15g}"), True  # 0.4, not 0.40000000000000002
 
 
 def _exact(numbers: list[Any], law: Law, rho: Fraction) -> Any:  # noqa: ANN401 - a number, or a list of them

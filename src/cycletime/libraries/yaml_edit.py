@@ -1,11 +1,7 @@
 """Change a few values in a YAML file, and not one other byte.
 
-Dumping a document anew would lose comments, tags and notation, so the new values are spliced into the text where the
-parser says that the old ones stand. Mappings may inherit from each other by anchors and merges, as the entries of RL
-Zoo files do: only the one that is meant changes. The result is loaded again and compared with the old document plus the
-changes: what cannot be rewritten without damage is refused.
-
-Read and write the file with ``newline=""``, or Python changes its line ends.
+Mappings may inherit from each other by anchors and merges: only the one that is meant changes. The result is loaded
+again and compared with the old document plus the changes: what cannot be rewritten without damage is refused.
 """
 
 from __future__ import annotations
@@ -146,9 +142,6 @@ def _dotted(path: KeyPath) -> str:
     return ".".join(map(str, path))
 
 
-# --- numbers and equality -----------------------------------------------------------------------------------
-
-
 def _plain_number(path: KeyPath, value: object) -> int | float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
         raise InputError(f"{_dotted(path)}: {value!r} is not a finite number; expected an int or a float.")
@@ -171,9 +164,6 @@ def _same(left: object, right: object) -> bool:
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(_same, left, right))
     return left == right or (left != left and right != right)
-
-
-# --- rewriting: two ways to set values without a change for those who inherit them --------------------------
 
 
 def _set_and_pin(
@@ -249,11 +239,8 @@ def _set_beside_anchor(
     return splice(text, [*edits, _insert_lines(text, entry.end, column, _lines(written))]), (note,)
 
 
-# --- splicing -----------------------------------------------------------------------------------------------
-
-
 class Edit(NamedTuple):
-    """One replacement of a part of a text."""
+    """A replacement of a part of a text."""
 
     start: int
     end: int
@@ -262,7 +249,6 @@ class Edit(NamedTuple):
 
 
 def splice(text: str, edits: Iterable[Edit]) -> str:
-    """The text with the replacements."""
     parts, done = [], 0
     for edit in sorted(edits, key=lambda each: each.start):
         parts += [text[done : edit.start], edit.new]

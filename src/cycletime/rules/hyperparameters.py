@@ -399,12 +399,8 @@ def explain_values(
 ) -> str:
     """The values in a table; carried ones beside those they come from, with formulas, notes, and what to do with them.
 
-    Args:
-        values: Hyper-parameters, carried or not.
-        further_notes: What comes before their own notes.
-        exported: The same values in a library's words.
-        details: Whether to add where each formula comes from, and what the other rules give.
-        environment_left: Whether what the environment counts in steps is left to the reader.
+    With `details` come the formulas' sources and what the other rules give; `environment_left`: whether what the
+    environment counts in steps is left to the reader.
     """
     if values.origin is None:
         return _plain_table(values)
