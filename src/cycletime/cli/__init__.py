@@ -76,8 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = _status_of(words)
         output.flush()
         if output.faults and not isinstance(output.faults[0], BrokenPipeError):  # a reader such as head has seen enough
-            print(f"cycletime: The output cannot be written: {output.faults[0].strerror}.", file=sys.stderr)
-            return status or 1
+            return _fail(f"The output cannot be written: {output.faults[0].strerror}.", status or 1)
     return status
 
 
@@ -98,23 +97,23 @@ def _status_of(words: list[str]) -> int:
         with require_extras(f"cycletime {words[0]}", "'cycletime[study]'" if needs_study else None):
             status: int = parsed.run()
     except InputError as error:
-        print(f"cycletime: {printable(with_option_names(str(error), parsed))}", file=sys.stderr)
-        return 2
+        return _fail(with_option_names(str(error), parsed), 2)
     except RunError as error:
-        print(f"cycletime: {printable(str(error))}", file=sys.stderr)
-        return 1
+        return _fail(str(error))
     except KeyboardInterrupt:
-        print("cycletime: Interrupted.", file=sys.stderr)
-        return 130
+        return _fail("Interrupted.", 130)
     except (MemoryError, RuntimeError, ImportError) as error:
         if not _lacks_memory(error):
             raise
-        print("cycletime: There is not enough memory for this: give it more, or ask for less at once.", file=sys.stderr)
-        return 1
+        return _fail("There is not enough memory for this: give it more, or ask for less at once.")
     except OSError as error:
         where = "" if error.filename is None else f"{error.filename}: "
-        print(printable(f"cycletime: {where}{error.strerror or error}."), file=sys.stderr)
-        return 1
+        return _fail(f"{where}{error.strerror or error}.")
+    return status
+
+
+def _fail(sentence: str, status: int = 1) -> int:
+    print(f"cycletime: {printable(sentence)}", file=sys.stderr)
     return status
 
 

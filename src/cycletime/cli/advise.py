@@ -109,6 +109,7 @@ class Advise(ValueOptions, TaskOptions):
             raise InputError(f"{self.measure!r} is not a measure: give one of {', '.join(MEASURES)}.")
         names = ("confidence", "enough", "first_seeds")
         options = {name: value for name in names if (value := getattr(self, name)) is not None}
+        options |= {"measure": self.measure, "real_time": not self.simulation}
         if self.study is not None:
             return self._question_of_study(Path(self.study), options)
         present, values, from_file = self._tuned()
@@ -122,9 +123,7 @@ class Advise(ValueOptions, TaskOptions):
             others={**from_file, **self.settings},
             rule=self.rule,
             dts=tuple(sorted({Duration(dt) for dt in self.dts})),
-            measure=self.measure,
             num_envs=1 if self.num_envs is None else self.num_envs,
-            real_time=not self.simulation,
             device=self.device,
             **options,
         )
@@ -161,9 +160,7 @@ class Advise(ValueOptions, TaskOptions):
             rule=rule,
             dts=tuple(sorted({Duration(dt) for dt in self.dts} or set(study.dts))),
             env_steps=study.env_steps,
-            measure=self.measure,
             num_envs=study.num_envs,
-            real_time=not self.simulation,
             device=study.device,
             trainer=study.trainer,
             **options,

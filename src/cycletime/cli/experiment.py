@@ -65,8 +65,6 @@ class ResultsOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class SizeOptions:
-    """How much of experiments."""
-
     seeds: Annotated[Count, arg(help_behavior_hint="(default: the study's own)")] = None
     """Runs of each point: of the paper 30, but for 10 of pendulum-grid and sac-robot, and 5 of PPO on the robot."""
     fresh_seeds: Annotated[Count, arg(help_behavior_hint="(default: as many as of the sweep)")] = None

@@ -1,7 +1,4 @@
-"""`cycletime latency` and `cycletime gpu check`: what this machine can do.
-
-`latency` says how long `act` and `learn` take here, and which cycle times have room for them.
-"""
+"""`cycletime latency` and `cycletime gpu check`: what this machine can do."""
 
 from __future__ import annotations
 
@@ -9,13 +6,22 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
-from tyro.constructors import PrimitiveConstructorSpec
 
 from cycletime import rules
-from cycletime.cli.options import NO_NAMES, Count, NameList, NameListOption, NumEnvs, Rate, Text, paper_default
+from cycletime.cli.options import (
+    NO_NAMES,
+    Count,
+    NameList,
+    NameListOption,
+    NumEnvs,
+    Rate,
+    Text,
+    name_list,
+    paper_default,
+)
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.rules.hyperparameters import align_columns
@@ -89,7 +95,8 @@ class LatencyReport:
         machine, conditions = self.machine, self.conditions
         # Several cycle times may share one measurement.
         learned = {id(times): (self.agents[dt], times) for dt, times in self.learn.items()}
-        calls = [("act", self.act), *((_learning(agent), times) for agent, times in learned.values())]
+        learn = [(_learning(agent), *_time_cells(times)) for agent, times in learned.values()]
+        calls = [("act", *_time_cells(self.act)), *learn]
         every = {dt: f"{cycles} cycles" if cycles > 1 else "cycle" for dt, cycles in self._cycles.items()}
         several = "" if self.num_envs == 1 else f"; {self.num_envs} environments"
         rows = [(str(each.dt), every[each.dt], *_way_cells(each)) for each in self.verdicts]
@@ -99,12 +106,7 @@ class LatencyReport:
                 f"{several}",
                 f"{machine['cpu']}, {machine['cores']} cores; JAX {machine['jax']} on {machine['device']}",
                 "",
-                *align_columns(
-                    [
-                        ("call", "first", "median", "99th percentile", "worst", "repeats"),
-                        *((name, *_time_cells(times)) for name, times in calls),
-                    ]
-                ),
+                *align_columns([("call", "first", "median", "99th percentile", "worst", "repeats"), *calls]),
                 "",
                 *align_columns([("cycle", "learns every", "inline", "between episodes", "background", "stale"), *rows]),
                 "",
@@ -168,17 +170,6 @@ def _percent(share: float) -> str:
 _ALGORITHMS = ("ppo", "sac", "actor-critic")
 _DTS = NameList(("2ms", "4ms", "8ms", "16ms", "32ms", "64ms", "128ms"))
 
-CycleTimes: TypeAlias = Annotated[
-    NameList,
-    PrimitiveConstructorSpec("*", "TIME ...", NameList, lambda x: True, list),
-    arg(help_behavior_hint=f"(default: {' '.join(_DTS)})"),
-]
-Sizes: TypeAlias = Annotated[
-    NameList,
-    PrimitiveConstructorSpec("*", "N ...", NameList, lambda x: True, list),
-    arg(help_behavior_hint="(default: 64 64, of SAC 256 256)"),
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Latency:
@@ -195,7 +186,9 @@ class Latency:
     """Numbers in an observation."""
     action_size: Annotated[Count, arg(help_behavior_hint="(default: the task's)")] = None
     """Numbers in an action."""
-    hidden: Sizes = NO_NAMES
+    hidden: Annotated[NameList, name_list("N ..."), arg(help_behavior_hint="(default: 64 64, of SAC 256 256)")] = (
+        NO_NAMES
+    )
     """Sizes of the networks' layers."""
     num_envs: NumEnvs = None
     """Environments side by side, for all of which one act is computed in a cycle."""
@@ -209,7 +202,7 @@ class Latency:
     """The rule that carries them to the other cycle times, as in 'cycletime transfer'."""
     also: NameListOption = NO_NAMES
     """Keep in seconds as well, as in 'cycletime transfer'; updates-per-second decides how often SAC learns."""
-    dts: CycleTimes = _DTS
+    dts: Annotated[NameList, name_list("TIME ..."), arg(help_behavior_hint=f"(default: {' '.join(_DTS)})")] = _DTS
     """The cycle times to judge."""
     margin: Annotated[Rate, arg(help_behavior_hint="(default: 0.2)")] = None
     """The part of a cycle that is left to communication and everything else."""

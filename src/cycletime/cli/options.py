@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Optional, TypeAlias, overload
+from typing import Annotated, Any, Literal, Optional, TypeAlias
 
 from tyro.conf import Positional, arg
 from tyro.constructors import PrimitiveConstructorSpec
@@ -62,11 +62,13 @@ class NameList(tuple[str, ...]):
 
 
 NO_NAMES = NameList()
-NameListOption: TypeAlias = Annotated[
-    NameList,
-    PrimitiveConstructorSpec("*", "PART ...", NameList, lambda x: True, list),
-    arg(help_behavior_hint="(default: none)"),
-]
+
+
+def name_list(metavar: str, count: int | Literal["*"] = "*") -> PrimitiveConstructorSpec[NameList]:
+    return PrimitiveConstructorSpec(count, metavar, NameList, lambda x: True, list)
+
+
+NameListOption: TypeAlias = Annotated[NameList, name_list("PART ..."), arg(help_behavior_hint="(default: none)")]
 
 
 def paper_default(value: object) -> Any:  # noqa: ANN401 - tyro's own type is private
@@ -74,10 +76,6 @@ def paper_default(value: object) -> Any:  # noqa: ANN401 - tyro's own type is pr
     return arg(help_behavior_hint=f"(default: {value}, the paper's baseline)")
 
 
-@overload
-def select_rule(rule: str, file: str | None) -> str | Rule: ...
-@overload
-def select_rule(rule: str | None, file: str | None) -> str | Rule | None: ...
 def select_rule(rule: str | None, file: str | None) -> str | Rule | None:
     """The rule that is asked for: one of a file, or a name that others know."""
     if file is None:
@@ -93,8 +91,6 @@ def select_rule(rule: str | None, file: str | None) -> str | Rule | None:
 
 @dataclass(frozen=True, kw_only=True)
 class SingleRunOptions:
-    """Which one."""
-
     folders: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN", help_behavior_hint="(required)")]
     """The run's folder."""
 

@@ -49,8 +49,6 @@ class SelectedArm(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ArmOptions:
-    """The options of all commands that move an arm."""
-
     host: Annotated[Text, arg(metavar="HOST", help_behavior_hint="(or --simulate)")] = None
     """The controller's name or number. One that is not on this machine needs --i-am-at-the-robot."""
     i_am_at_the_robot: bool = False

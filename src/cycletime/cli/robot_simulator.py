@@ -7,21 +7,19 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from tyro.conf import Positional, arg
-from tyro.constructors import PrimitiveConstructorSpec
 
-from cycletime.cli.options import NameList, Whole
+from cycletime.cli.options import NameList, Whole, name_list
 from cycletime.errors import InputError, RunError, printable, quote
 from cycletime.robots.ur.types import DASHBOARD_PORT, LARGEST_PORT, REALTIME_PORT, RTDE_PORT
 
 if TYPE_CHECKING:
     from cycletime.robots.ur.rtde_client import Address
-    from cycletime.robots.ur.simulator.server import Ports
 
 STANDARD_PORTS = NameList(map(str, (RTDE_PORT, REALTIME_PORT, DASHBOARD_PORT)))
 
 ControllerPorts: TypeAlias = Annotated[
     NameList,
-    PrimitiveConstructorSpec(3, "RTDE REALTIME DASHBOARD", NameList, lambda x: True, list),
+    name_list("RTDE REALTIME DASHBOARD", 3),
     arg(help_behavior_hint=f"(default: {' '.join(STANDARD_PORTS)})"),
 ]
 
@@ -29,20 +27,17 @@ ControllerPorts: TypeAlias = Annotated[
 def parse_address(host: str, ports: NameList) -> Address:
     from cycletime.robots.ur.rtde_client import Address
 
-    for word in ports:
-        if not word.isdecimal():
-            raise InputError(f"--ports has {quote(word)}: a port is a number from 1 to {LARGEST_PORT}.")
-    return Address(host, *map(int, ports))
+    return Address(host, *_parse_ports(ports, lowest=1))
+
+
+def _parse_ports(words: NameList, lowest: int) -> list[int]:
+    for word in words:
+        if not word.isdecimal() or int(word) > LARGEST_PORT:
+            raise InputError(f"--ports has {quote(word)}: a port is a number from {lowest} to {LARGEST_PORT}.")
+    return list(map(int, words))
 
 
 _STANDARD_SIMULATOR_PORTS = NameList((*STANDARD_PORTS, "30020"))
-_LOCK_STEP = "lockstep"
-
-PortNumbers: TypeAlias = Annotated[
-    NameList,
-    PrimitiveConstructorSpec(4, "RTDE REALTIME DASHBOARD ADMIN", NameList, lambda x: True, list),
-    arg(help_behavior_hint=f"(default: {' '.join(_STANDARD_SIMULATOR_PORTS)})"),
-]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,14 +53,19 @@ class SimulateRobot:
     """A CB3 controller, with 125 ticks a second, or one of the e-Series, with 500."""
     pace: Annotated[str, arg(metavar="X|lockstep")] = "1"
     """How many times faster than real time; in lock-step, time passes as a client grants it."""
-    ports: PortNumbers = _STANDARD_SIMULATOR_PORTS
+    ports: Annotated[
+        NameList,
+        name_list("RTDE REALTIME DASHBOARD ADMIN", 4),
+        arg(help_behavior_hint=f"(default: {' '.join(_STANDARD_SIMULATOR_PORTS)})"),
+    ] = _STANDARD_SIMULATOR_PORTS
     """Ports, by default a real controller's; 0 is any that is free. The last, for faults, is on loopback only."""
 
     def run(self) -> int:
         from cycletime.robots.ur.simulator.launch import open_server, serve
         from cycletime.robots.ur.simulator.profile import PROFILES, SimulatorSettings
+        from cycletime.robots.ur.simulator.server import Ports
 
-        ports, pace = self._ports(), parse_pace(self.pace)
+        ports, pace = Ports(*_parse_ports(self.ports, lowest=0)), parse_pace(self.pace)
         server = open_server(SimulatorSettings(PROFILES[self.profile]), pace, self.address, ports, print_line)
         where = ", ".join(f"{name} {port}" for name, port in asdict(server.ports).items())
         print_line(f"A simulated {self.profile} controller listens on {self.address}: {where}. Ctrl-C ends it.")
@@ -77,18 +77,10 @@ class SimulateRobot:
             server.close()
         return 0
 
-    def _ports(self) -> Ports:
-        from cycletime.robots.ur.simulator.server import Ports
-
-        for word in self.ports:
-            if not word.isdecimal() or int(word) > LARGEST_PORT:
-                raise InputError(f"--ports has {quote(word)}: a port is a number from 0 to {LARGEST_PORT}.")
-        return Ports(*map(int, self.ports))
-
 
 def parse_pace(text: str) -> float | None:
     """How many of a controller's seconds pass in a real one; None is lock-step."""
-    if text == _LOCK_STEP:
+    if text == "lockstep":
         return None
     try:
         pace = float(text)

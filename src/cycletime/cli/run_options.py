@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """The options of both."""
-
     checkpoint_every: Annotated[str, arg(metavar="TIME")] = "30s"
     """The time between two checkpoints, at least."""
     track: Annotated[NameListOption, arg(metavar="TRACKER ...")] = NO_NAMES
@@ -139,10 +137,8 @@ def _setting(word: str, kinds: dict[str, str], algorithm: str) -> tuple[str, Any
 def _value(text: str, kind: str) -> Any:  # noqa: ANN401 - any field
     if text == "none" and "None" in kind:
         return None
-    if "tuple" in kind:
-        return tuple(
-            parse_whole_number(part) for part in _LIST.sub(r"\1", text).split(",")
-        )  # a study's file has [32, 32]
+    if "tuple" in kind:  # a study's file has [32, 32]
+        return tuple(map(parse_whole_number, _LIST.sub(r"\1", text).split(",")))
     if kind == "bool":
         return {"true": True, "false": False}[text]
     if "int" in kind:
@@ -156,8 +152,6 @@ CARRIED_VALUES = ("batch", "minibatch", "discount", "trace_decay")
 
 @dataclass(frozen=True, kw_only=True)
 class TaskOptions:
-    """What to train on."""
-
     task: Annotated[Text, arg(metavar="TASK", help_behavior_hint="(such as reacher or pendulum)")] = None
     """A task in closed form, trained in one compiled program: reacher and double-pendulum, the paper's; pendulum,
     cart-pole, mountain-car, acrobot; ur-reacher, the paper's robot."""
@@ -200,8 +194,6 @@ class ValueOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentOptions(RunOptions, ValueOptions):
-    """The options of all commands that train one agent."""
-
     dt: Annotated[str, arg(metavar="TIME")]
     """The action-cycle time: 16ms, 0.016, 62.5Hz."""
     env_steps: Annotated[Count, arg(help_behavior_hint="(required)")] = None

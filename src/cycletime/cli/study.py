@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerOptions:
-    """The options of all."""
-
     executor: Annotated[str, arg(metavar="EXECUTOR")] = "local"
     """Where workers run: local, ray or slurm."""
     workers: Annotated[Count, arg(help_behavior_hint="(default: one for each core, or for each GPU)")] = None
@@ -171,8 +169,6 @@ def _print_estimate(plan: Plan, left: tuple[PlannedRun, ...], given_workers: int
 
 @dataclass(frozen=True, kw_only=True)
 class StudyOption:
-    """What commands on a study have in common."""
-
     folder: Annotated[Positional[Path], arg(metavar="STUDY")]
     """The study's folder."""
 

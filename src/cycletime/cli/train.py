@@ -24,7 +24,6 @@ from cycletime.training.observers import TrainingObserver
 if TYPE_CHECKING:
     import gymnasium
 
-    from cycletime.agents import Agent
     from cycletime.training.engine import EnvInfo
     from cycletime.training.run_folder import RunFolder
     from cycletime.training.spec import RunSpec
@@ -34,7 +33,8 @@ if TYPE_CHECKING:
 def describe_run(spec: RunSpec, env_info: EnvInfo) -> str:
     """The values that training uses, and what a user may not expect of them."""
     values = ", ".join(f"{name} {getattr(spec.agent, name):g}" for name in CARRIED_VALUES if hasattr(spec.agent, name))
-    values += _updates(spec.own_agent)
+    updates: float = getattr(spec.own_agent, "updates_per_step", 1)
+    values += "" if updates == 1 else f", {updates:g} updates per step"
     carried = f" ({spec.origin['rule']} from {spec.origin['tuned_at']})" if spec.origin else ""
     lines = [
         f"{spec.algorithm} at {spec.dt}: {values}{carried}",
@@ -72,15 +72,7 @@ def _environments(spec: RunSpec) -> list[str]:
     ]
 
 
-def _updates(agent: Agent) -> str:
-    """Where it is not one after each step, how often SAC learns."""
-    updates: float = getattr(agent, "updates_per_step", 1)
-    return "" if updates == 1 else f", {updates:g} updates per step"
-
-
 class RemarkPrinter(TrainingObserver):
-    """Prints what the user should know."""
-
     def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
         if resumed_from is not None:
             self.remark(f"goes on from {resumed_from:,} environment steps")
@@ -92,14 +84,7 @@ class RemarkPrinter(TrainingObserver):
 def train_on_robot(
     folder: RunFolder, make_env: Callable[[], gymnasium.Env[Any, Any]], options: RunOptions, to_go_on: str
 ) -> int:
-    """Train a run, whose folder need not be there: it is made once nothing is left that may be refused.
-
-    Args:
-        folder: The run's.
-        make_env: Reaches the robot.
-        options: How it is trained.
-        to_go_on: The command that goes on with the run.
-    """
+    """Train a run, whose folder need not be there: it is made once nothing is left that may be refused."""
     from cycletime.training.process import stopping_at_once
 
     with stopping_at_once() as stopper:

@@ -104,7 +104,7 @@ def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperpar
     from_dt, tuned = _tuned(options, given_cycle_time(library, said))
     if not options.from_library:
         stated = {**tuned, **given}
-        notes = _notes_on_baseline(kind(dt=from_dt).stated(), stated, _whose_baseline(kind))
+        notes = _notes_on_baseline(kind(dt=from_dt).stated(), stated, kind.whose_baseline)
         return kind(dt=from_dt, **stated, tuned_fields=tuned.keys() - given.keys()), notes
     if tuned:
         raise InputError(f"--tuned is {options.tuned}: --from-library has values as well, so leave one out.")
@@ -112,9 +112,8 @@ def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperpar
     if given and options.to_num_envs is None:  # with which a batch of one's own is a choice
         _refuse_two_values(values, given)
     words_used = {name: value for name, value in values.to(library).items() if name not in said}
-    return replace(values, **given), _notes_on_baseline(
-        words_used, {}, f"the default of {library}"
-    ) if not given else ()
+    notes = () if given else _notes_on_baseline(words_used, {}, f"the default of {library}")
+    return replace(values, **given), notes
 
 
 def _refuse_two_values(values: Hyperparameters, given: Mapping[str, Any]) -> None:
@@ -159,21 +158,16 @@ def _tuned(options: TransferValues, stated: DurationLike | None) -> tuple[Durati
     if options.from_dt is not None and options.tuned is not None:
         raise InputError(f"--from is {options.from_dt}: the file of --tuned says it already, so leave one out.")
     if options.tuned is None:
-        if options.from_dt is None and stated is not None:
-            return stated, {}
-        if options.from_dt is None:
+        from_dt = stated if options.from_dt is None else options.from_dt
+        if from_dt is None:
             raise InputError("--from is missing: say at which cycle time the values were tuned, or give --tuned.")
-        return options.from_dt, {}
+        return from_dt, {}
     from cycletime.training.toml_files import read_tuned
 
     kind = options.kind
     read = read_tuned(options.tuned).of(kind.algorithm)
     fields = [kind.parts[name].field for name in options.also if name in kind.parts]
     return read.dt, {**{name: read.others[name] for name in fields if name in read.others}, **read.values}
-
-
-def _whose_baseline(kind: type[Hyperparameters]) -> str:
-    return "Stable-Baselines3's default" if kind.algorithm == "a2c" else "the paper's baseline"
 
 
 def _notes_on_baseline(baseline: Mapping[str, object], given: Mapping[str, object], whose: str) -> tuple[str, ...]:
@@ -213,7 +207,7 @@ def _default(kind: type[Hyperparameters], field: str) -> str:
     """Where a value is left out: defaults are not typed in twice, the option is None, and the rules fill it in."""
     usual = kind(dt="16ms").stated().get(field)
     if usual is not None:
-        return f"(default: {usual}, {_whose_baseline(kind)})"
+        return f"(default: {usual}, {kind.whose_baseline})"
     part = next((part for part in kind.parts.values() if part.field == field and part.baseline is not None), None)
     return f"(default: {part.baseline}, {part.whose_baseline.removesuffix(',')})" if part else "(no default)"
 

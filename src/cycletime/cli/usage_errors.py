@@ -96,11 +96,9 @@ def find_command(words: Sequence[str], commands: Mapping[str, type]) -> tuple[Co
         if word.startswith("-") or not command.commands:
             return command, list(words[number:])
         if word not in command.commands:
-            known = list(command.commands)
-            raise InputError(
-                f"There is no command '{command.name} {word}': give one of {', '.join(known)}"
-                f"{did_you_mean(word, known)}"
-            )
+            known = ", ".join(command.commands)
+            near = did_you_mean(word, command.commands)
+            raise InputError(f"There is no command '{command.name} {word}': give one of {known}{near}")
         kind = command.commands[word]
         if kind is None:  # a word of the group's own dataclass, which has the options too
             return CommandSpec(f"{command.name} {word}", command.kind), list(words[number:])
@@ -188,10 +186,8 @@ def _refuse_unknown_options(words: Sequence[str], command: CommandSpec) -> None:
 
 
 def _meant(name: str, value: str, words: Sequence[str], command: CommandSpec) -> str | None:
-    from cycletime.libraries.synonyms import (
-        TRAINING_LENGTHS,
-        find_synonym,
-    )  # which nobody needs whose words are understood
+    # Imported only here, since nobody needs them whose words are understood.
+    from cycletime.libraries.synonyms import TRAINING_LENGTHS, find_synonym
 
     known = command.option_names
     if (word := name.lstrip("-").replace("-", "_")) in TRAINING_LENGTHS:

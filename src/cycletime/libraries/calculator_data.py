@@ -1,7 +1,6 @@
 """The rules as plain data, for programs that are not Python: the calculator of the page evaluates these formulas.
 
-A law is its formula, of ``x0``, ``rho`` and, for the target entropy, ``d``, the action's size. Meanings in seconds are
-formulas of ``x`` and ``dt``. Words of other libraries are the fields of the classes that write them, with their names.
+A law is a formula of ``x0``, ``rho`` and, for the target entropy, ``d``, the action's size.
 """
 
 from __future__ import annotations
@@ -31,12 +30,10 @@ SECONDS_FORMULAS: Mapping[SecondsFormula, str] = {
     smoothing_in_seconds: "-dt / ln(1 - x)",
     updates_in_seconds: "dt / x",
 }
-"""Meanings in seconds as formulas; an infinite one is 'unlimited'."""
-_PAPERS, _SB3S = "the paper's baseline", "Stable-Baselines3's default"
+"""Formulas of ``x`` and ``dt``; an infinite one is 'unlimited'."""
 
 
 def calculator_data() -> dict[str, Any]:
-    """Algorithms with their rules and parts, and libraries with their words."""
     return {
         "algorithms": {name: _algorithm(kind) for name, kind in ALGORITHMS.items()},
         "libraries": {
@@ -54,7 +51,7 @@ def _algorithm(kind: type[Hyperparameters]) -> dict[str, Any]:
     return {
         "quantities": [_quantity(quantity) for quantity in kind.quantities],
         "baseline": baseline.stated(),
-        "whose_baseline": _SB3S if kind.algorithm == "a2c" else _PAPERS,
+        "whose_baseline": kind.whose_baseline,
         "has_action_size": any(each.name == "action_size" for each in fields(kind)),
         "rules": {name: {field: law.formula for field, law in rule.laws.items()} for name, rule in kind.rules.items()},
         "recommended": {

@@ -59,7 +59,6 @@ class LibrarySource:
     library: str
     """Whose words these are."""
     dt: Duration
-    """The cycle time that they are for."""
     n_envs: int
     values: Mapping[str, object]
     """All that was said, also what does not depend on the cycle time."""
@@ -138,6 +137,8 @@ class Hyperparameters:
     """What can be switched on beside the rule."""
     rules_of: ClassVar[str | None] = None
     """Whose rules these are, if the paper does not speak of the algorithm."""
+    whose_baseline: ClassVar[str] = "the paper's baseline"
+    """What the defaults are."""
 
     dt: DurationField = DurationField()
     """The action-cycle time of these values. Subclasses repeat it: mypy forgets an inherited field's type."""
@@ -423,7 +424,6 @@ def explain_values(
 
 
 def parts_not_carried(values: Hyperparameters) -> list[str]:
-    """The parts that the rule says nothing of, and that nobody asked for."""
     laws = values.origin.laws if values.origin else {}
     return [name for name, part in values.parts.items() if part.field not in laws]
 
@@ -450,11 +450,7 @@ def _details(values: Hyperparameters) -> list[str]:
 
 
 def transfer_as_json(values: Hyperparameters, further_notes: Sequence[str] = ()) -> dict[str, Any]:
-    """Carried values as plain JSON data. 'Unlimited' is null there, since JSON has no infinity.
-
-    Raises:
-        ValueError: if they were not carried.
-    """
+    """Carried values as plain JSON data. 'Unlimited' is null there, since JSON has no infinity."""
     if values.origin is None:
         raise ValueError("Only hyper-parameters that were carried to another cycle time have a transfer to report.")
     before = values.origin.before

@@ -162,6 +162,7 @@ class A2C(Hyperparameters):
         "learning-rate": replace(PPO.parts["learning-rate"], baseline=7e-4, whose_baseline="Stable-Baselines3's"),
     }
     rules_of: ClassVar = "PPO"
+    whose_baseline: ClassVar = "Stable-Baselines3's default"
 
     @property
     def minibatch(self) -> int:
