@@ -79,7 +79,6 @@ def _spelled(source: LibrarySource, said: Mapping[str, Any], known: Collection[s
 
 
 def read_settings(cls: type[H], library: str, dt: DurationLike, n_envs: int | None, values: Mapping[str, object]) -> H:
-    """Hyper-parameters from a library's words."""
     name, words = _find_table(library, cls.algorithm)
     flat = flatten_settings(values)
     canonical = canonical_names(name, flat, table_names(words))
@@ -119,7 +118,6 @@ def read_settings(cls: type[H], library: str, dt: DurationLike, n_envs: int | No
 
 
 def given_cycle_time(library: str, values: Mapping[str, object]) -> Duration | None:
-    """The cycle time that a library's settings say, if they do."""
     name = library_name(library)
     flat = flatten_settings(values)
     canonical = canonical_names(name, flat, ())

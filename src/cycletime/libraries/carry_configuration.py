@@ -49,8 +49,6 @@ _NO_TIME = re.compile(r"weight_decay|noise_step|height_step|^env_wrapper\.|^mode
 
 
 class Change(NamedTuple):
-    """What becomes of one setting."""
-
     name: str
     old: Any
     """None where the file does not say it."""
@@ -68,8 +66,6 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class CarriedConfiguration:
-    """A configuration at another cycle time."""
-
     before: Configuration
     from_dt: Duration
     to_dt: Duration
@@ -81,7 +77,6 @@ class CarriedConfiguration:
     """By path, files that are written in another form than they were read in."""
 
     def changed(self) -> dict[str, Any]:
-        """New values by name."""
         return {each.name: each.new for each in self.changes if each.treatment == "carried"}
 
     def texts(self) -> tuple[dict[Path, str], tuple[str, ...]]:
@@ -94,7 +89,6 @@ class CarriedConfiguration:
         return texts, notes
 
     def documents(self) -> dict[Path, Any]:
-        """By file, its values as plain data."""
         return {file.path: changed_document(file, changes) for file, changes in self._by_file()}
 
     def overrides(self) -> list[str]:
@@ -213,8 +207,6 @@ def _looks_like_time(setting: Setting) -> bool:
 
 @dataclass
 class _Transfer:
-    """One configuration on its way to another cycle time."""
-
     configuration: Configuration
     from_dt: Duration
     to_dt: Duration
@@ -243,7 +235,6 @@ class _Transfer:
             raise InputError(f"{error} Or change {step.name}, which is {step.value}, first.") from None
 
     def carry_agent(self) -> tuple[Hyperparameters, list[Change], list[str]]:
-        """The agent's values, what changes, and notes."""
         configuration = self.configuration
         library, algorithm = configuration.library, configuration.algorithm
         if library is None or algorithm not in ALGORITHMS:

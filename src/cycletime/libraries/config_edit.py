@@ -16,11 +16,7 @@ from cycletime.libraries.yaml_edit import NO_WRAP, Edit, rewrite_yaml, span_at, 
 
 
 def rewrite_file(file: ConfigFile, changes: Mapping[KeyPath, object]) -> tuple[str, tuple[str, ...]]:
-    """The file's text with these values, and notes for the user.
-
-    Raises:
-        InputError: if its format or structure cannot hold them.
-    """
+    """The file's text with these values, and notes for the user; refused where its structure cannot hold them."""
     if file.kind == "yaml":
         return rewrite_yaml(file.text, changes)
     if file.kind == "json":
@@ -31,7 +27,6 @@ def rewrite_file(file: ConfigFile, changes: Mapping[KeyPath, object]) -> tuple[s
 
 
 def changed_document(file: ConfigFile, changes: Mapping[KeyPath, object]) -> Any:  # noqa: ANN401 - a document
-    """The file's values as plain data, with these."""
     document: Any = file.document
     if file.kind == "zip":
         document = {name: value for name, value in document.items() if not is_pickled(value)}
@@ -43,7 +38,6 @@ def as_yaml(document: object) -> str:
 
 
 def is_editable(file: ConfigFile) -> bool:
-    """Whether the file itself can get other values."""
     return file.kind != "zip" and not is_saved_ordered_dict(file.text)
 
 

@@ -37,8 +37,6 @@ _COMMENT = re.compile(r"(?:^|(?<=\s))#")
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """One file of a configuration."""
-
     path: Path
     kind: Literal["yaml", "json", "flags", "zip"]
     text: str
@@ -96,11 +94,7 @@ class ConfigFile:
 
 
 def read_config_file(path: Path) -> ConfigFile:
-    """One file, by what is in it: a zip, JSON, YAML, or flags.
-
-    Raises:
-        InputError: if it is none of them, or larger or deeper than what is read.
-    """
+    """One file, by what is in it: a zip, JSON, YAML, or flags."""
     try:
         with open_regular(path) as file:
             is_zip = file.read(4) == b"PK\x03\x04"

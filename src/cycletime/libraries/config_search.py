@@ -45,8 +45,6 @@ class Search:
 
 @dataclass
 class Found:
-    """What a file or folder has."""
-
     configurations: list[Configuration] = field(default_factory=list)
     not_read: dict[str, str] = field(default_factory=dict)
     """By file, why it was passed by."""
@@ -71,11 +69,7 @@ class Found:
 
 
 def find_configurations(path: Path, search: Search | None = None) -> Found:
-    """The configurations of a file, of a run's folder, or of a whole repository.
-
-    Raises:
-        InputError: if there is none, or the file cannot be read.
-    """
+    """The configurations of a file, of a run's folder, or of a whole repository; it is refused to have none."""
     search, found = search or Search(), Found()
     if not path.exists():
         raise InputError(f"There is no file or folder {path}.")

@@ -62,7 +62,6 @@ class Setting:
     file: ConfigFile | None = None
     """None where it stands in Python source."""
     path: KeyPath = ()
-    """The keys and positions that lead to it in the file."""
 
     @property
     def line(self) -> int | None:
@@ -97,7 +96,6 @@ class Configuration:
     """Base classes that were not found."""
     files: tuple[ConfigFile, ...] = ()
     sections: Mapping[Side, Section] = field(default_factory=dict)
-    """Where the settings of each side stand."""
     is_zoo_entry: bool = False
     """Whether the settings are the RL Zoo's, which passes all but a few on to Stable-Baselines3."""
     env_id: str | None = None
@@ -231,7 +229,6 @@ class Configuration:
         return Setting(size.name, size.value // self.n_envs.value, size.place) if self.n_envs else None
 
     def _count(self, field_name: str) -> Setting | None:
-        """What the table has as this field, if it is a whole number."""
         stated = self._parameter(getattr(self.table, field_name, None))
         is_whole = stated is not None and float(stated.value).is_integer()
         return replace(stated, value=int(stated.value)) if stated and is_whole else None
@@ -359,7 +356,6 @@ def _only(path: Path, what: str, sections: list[Section]) -> Section | None:
 
 
 def _files_in(folder: Path) -> list[ConfigFile]:
-    """The files of a run's folder that are a configuration."""
     if found := [folder / name for name in _FOLDER_FILES if (folder / name).is_file()]:
         return [read_config_file(path) for path in found]
     inside = _candidates(folder)
@@ -398,8 +394,6 @@ def _recognised_files(paths: list[Path]) -> list[ConfigFile]:
 
 @dataclass(frozen=True)
 class Section:
-    """The part of a file that is one library's."""
-
     file: ConfigFile
     path: KeyPath
     prefix: str
@@ -438,7 +432,6 @@ class Section:
 
 
 def file_settings(file: ConfigFile) -> dict[str, Setting]:
-    """All values of a file by dotted names."""
     return Section(file, (), "", file.document, None, None).settings()
 
 

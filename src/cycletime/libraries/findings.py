@@ -22,8 +22,6 @@ _MOST_AGENTS = 33
 
 
 class Finding(NamedTuple):
-    """One thing that is inconsistent, or easily taken for something else."""
-
     rank: Rank
     kind: str
     sentence: str

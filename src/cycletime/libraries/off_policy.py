@@ -139,7 +139,6 @@ class UpdatePeriod:
 
 
 Updates: TypeAlias = UpdatesPerPeriod | WholeUpdates | UpdateRatio | ReplayRatio | UpdatePeriod
-"""How one library says how many updates it makes."""
 
 
 @dataclass(frozen=True)
@@ -149,9 +148,7 @@ class OffPolicyTable:
     rates: RateTable
     discount: ParamName = ParamName("gamma", 0.99)
     tau: ParamName | None = None
-    """Target smoothing as we have it."""
     one_minus_tau: ParamName | None = None
-    """Or its complement."""
     updates_per_target_move: ParamName | None = None
     """The setting that says how many updates pass from one move of the targets to the next, if that is not one."""
     replay: ParamName | None = None
@@ -182,7 +179,6 @@ class OffPolicyTable:
         return {each.name: each.default for each in words if isinstance(each, ParamName) and each.default is not None}
 
     def write(self, values: OffPolicy, n_envs: int) -> dict[str, Any]:
-        """All that was stated and that the library has a word for."""
         updates = self._updates(values, n_envs)
         tau = values.target_smoothing
         moves = updates.get(self.updates_per_target_move.name, 1) if self.updates_per_target_move else 1

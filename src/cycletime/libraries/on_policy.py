@@ -28,7 +28,6 @@ class Sized:
     """A rollout, per environment or over all, and a mini-batch of a given size."""
 
     size: ParamName
-    """The agent steps of a rollout."""
     minibatch: ParamName | None
     """m; None if the whole batch is one gradient step."""
     rates: RateTable
@@ -183,7 +182,6 @@ class Puffer:
 
 
 OnPolicyTable: TypeAlias = Sized | Counted | Brax | Puffer
-"""How one library says PPO's four values, or A2C's three."""
 
 
 def _nearest_divided(batch: int, divisor: int, unit: int, enough: float = 0.0) -> tuple[int, int]:

@@ -1,8 +1,7 @@
 """Settings by their names in another library: how they are read, checked, and written back.
 
-No rule of the paper carries the learning rate, the clip and the initial sigma, so that they stay unstated where nothing
-is given, and whatever cannot be carried as one number (a schedule, rates that differ) goes back to the library as it
-was: who wants it carried is told.
+Whatever cannot be carried as one number (a schedule, rates that differ) goes back to the library as it was: who wants
+it carried is told.
 """
 
 from __future__ import annotations
@@ -229,7 +228,6 @@ class RateTable:
         return {name: word for name, word in vars(self).items() if word is not None}
 
     def write(self, values: Hyperparameters) -> dict[str, Any]:
-        """All that was stated and that the library has a word for."""
         stated = values.stated()
         written: dict[str, Any] = {}
         for name, word in self._by_field().items():

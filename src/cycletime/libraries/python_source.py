@@ -55,7 +55,6 @@ class Tree:
         return Tree({name: each.copy() if isinstance(each, Tree) else each for name, each in self.children.items()})
 
     def leaves(self, prefix: str = "") -> Iterator[tuple[str, Leaf]]:
-        """All values by dotted names."""
         for name, each in self.children.items():
             if isinstance(each, Tree):
                 yield from each.leaves(f"{prefix}{name}.")
@@ -409,7 +408,6 @@ _FOLLOWED: Mapping[type[ast.expr], Callable[..., _Found | None]] = {
     ast.Lambda: SourceReader._function,
     ast.Call: SourceReader._call,
 }
-"""By the kind of an expression, what follows it."""
 
 
 def _parse(path: Path) -> _Module:

@@ -15,14 +15,11 @@ _OFF_POLICY_NAMES = (
 
 
 class Part(NamedTuple):
-    """A part of a document that is one library's."""
+    """A part of a document with one library's settings of an agent, of an environment, or both."""
 
     path: tuple[str, ...]
-    """Where it is in the document."""
     agent: str | None
-    """The library whose settings of an agent these are."""
     environment: str | None
-    """The library whose settings of an environment these are."""
 
 
 def recognise_parts(document: Mapping[Any, Any]) -> list[Part]:
@@ -90,11 +87,7 @@ def _agent_library(document: Mapping[Any, Any]) -> str | None:
 
 
 def recognise_algorithm(library: str, settings: Mapping[str, Any]) -> str | None:
-    """The algorithm of a library's settings, by their dotted names; None where it has no rule here.
-
-    Raises:
-        InputError: if the settings name another algorithm than those that have a rule.
-    """
+    """The algorithm of a library's settings, by their dotted names; None where it has no rule here."""
     if library == "rsl-rl":
         named = settings.get("algorithm.class_name", "PPO")
         if "PPO" not in str(named).upper():

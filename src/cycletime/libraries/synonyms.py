@@ -26,12 +26,9 @@ TRAINING_LENGTHS = ("total_timesteps", "n_timesteps", "num_timesteps", "timestep
 
 
 class Synonym(NamedTuple):
-    """A word of a library."""
-
     library: str
     name: str
     ours: str
-    """The field that it is here."""
 
 
 def find_synonym(word: str, algorithm: str) -> Synonym | None:

@@ -265,12 +265,9 @@ _TOLD: Mapping[Treatment, str] = {
     "yours": "NOT carried, set it yourself",
 }
 TIME_NOTES = tuple(f"{what}: " for what in _TOLD.values())
-"""How notes on such settings begin."""
 
 
 class TimeChange(NamedTuple):
-    """What becomes of one setting that means time."""
-
     name: str
     old: Any
     new: Any
@@ -287,7 +284,6 @@ class TimeChange(NamedTuple):
 
 
 def time_notes(changes: Collection[TimeChange]) -> list[str]:
-    """One note for each treatment."""
     told = {what: [each.told() for each in changes if each.treatment == what] for what in _TOLD}
     return [f"{_TOLD[what]}: {'; '.join(each)}." for what, each in told.items() if each]
 

@@ -11,8 +11,6 @@ from cycletime.rules.quantities import format_seconds, smoothing_in_seconds
 
 
 class Row(NamedTuple):
-    """One line of the description."""
-
     what: str
     value: str
     meaning: str
@@ -20,7 +18,6 @@ class Row(NamedTuple):
 
 
 def describe(c: Configuration) -> Iterator[Row]:
-    """What its settings mean."""
     dt = c.dt_s
     if dt and c.cycle_time:
         yield Row("cycle time", f"{dt * 1000:.4g} ms ({1 / dt:.4g} Hz)", c.cycle_time[1])

@@ -20,7 +20,7 @@ from cycletime.libraries.plain_yaml import MERGE, Document, KeyPath, YamlSpan, l
 
 
 def effective_entry(document: Document, root: YamlSpan, env_id: str) -> dict[str, object]:
-    """One environment's settings with all that it inherits."""
+    """One environment's settings with all that it inherits by anchors and merges."""
     if env_id not in document:
         close = get_close_matches(env_id, map(str, document), n=3, cutoff=0.3)
         hint = f"; the closest are {', '.join(close)}" if close else ""
@@ -44,7 +44,6 @@ NO_WRAP = 2**31
 
 
 def read_entry(text: str, env_id: str) -> dict[str, object]:
-    """The effective (anchors and merges resolved) entry of one environment."""
     return effective_entry(load_yaml(text), read_spans(text), env_id)
 
 
@@ -100,7 +99,6 @@ def _unsupported(parent: KeyPath, written: Mapping[str, str]) -> InputError:
 
 
 def value_at(document: Any, path: KeyPath) -> Any:  # noqa: ANN401 - whatever stands there
-    """The value at a path, or None."""
     for key in path:
         if isinstance(document, dict):
             document = document.get(key)
@@ -240,8 +238,6 @@ def _set_beside_anchor(
 
 
 class Edit(NamedTuple):
-    """A replacement of a part of a text."""
-
     start: int
     end: int
     new: str

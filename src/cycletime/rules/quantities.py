@@ -37,7 +37,6 @@ def smoothing_in_seconds(rate: float, dt_s: float) -> float:
 
 
 def updates_in_seconds(updates_per_step: float, dt_s: float) -> float:
-    """The time from one update to the next."""
     return dt_s / updates_per_step
 
 
@@ -67,9 +66,7 @@ class Quantity:
     high: float = inf
     """The upper end of the allowed range, always allowed itself."""
     low_allowed: bool = False
-    """Whether the lower end is allowed itself."""
     whole: bool = False
-    """Whether it counts something."""
     span: str = ""
     """What its meaning in seconds is called; empty if it has none."""
     seconds: SecondsFormula = steps_in_seconds

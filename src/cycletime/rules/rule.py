@@ -86,7 +86,6 @@ class Rule:
 
 
 def rules_by_name(*rules: Rule) -> dict[str, Rule]:
-    """Rules as an algorithm lists them."""
     return {rule.name: rule for rule in rules}
 
 

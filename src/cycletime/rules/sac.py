@@ -1,12 +1,8 @@
 """SAC's hyper-parameters as a function of the cycle time, and those of the others with a replay buffer: TQC, TD3, DDPG.
 
-The paper tunes gamma at one cycle time, then keeps it (gamma_2, here 'tuned') or scales it (gamma_1, 'tuned-scaled').
-Both are the plain rules 'baseline' and 'scaled' applied to a tuned gamma0, so they are aliases. 'horizons' is ours, and
-makes more updates at longer cycles as well.
-
-The policies of TD3 and DDPG are deterministic: there is no entropy, and all exploration is noise that is added to the
-action. TD3's policy_delay counts updates and its target_policy_noise smooths over actions, so that neither depends on
-the cycle time.
+The paper tunes gamma at one cycle time, then keeps it (gamma_2, here 'tuned') or scales it (gamma_1, 'tuned-scaled'):
+aliases of 'baseline' and 'scaled', applied to a tuned gamma0. 'horizons' is ours.
+TD3's policy_delay counts updates and its target_policy_noise smooths over actions: neither depends on the cycle time.
 """
 
 from __future__ import annotations
