@@ -51,7 +51,15 @@ class ReportCommand:
         if self._has_paper_results():
             self._refuse_study_options("results of the paper")
             return self._report_paper()
-        raise InputError(f"{self.folder} {self._lacks()}")
+        if studies := sorted(each.parent.name for each in self.folder.glob("*/study.json")):
+            raise InputError(
+                f"{self.folder} has the studies {', '.join(studies)}: give one of their folders; results of the "
+                "paper's are kept by 'cycletime experiment collect paper' first."
+            )
+        raise InputError(
+            f"{self.folder} has no study (study.json), no run (spec.json) and no results of the paper (such as "
+            "ppo-baseline.npz): give the folder of a study."
+        )
 
     @property
     def _page(self) -> Path | None:
@@ -74,18 +82,6 @@ class ReportCommand:
         from cycletime.experiments.paper.experiments import STUDY_NAMES
 
         return not found.isdisjoint(STUDY_NAMES)
-
-    def _lacks(self) -> str:
-        studies = sorted(each.parent.name for each in self.folder.glob("*/study.json"))
-        if studies:
-            return (
-                f"has the studies {', '.join(studies)}: give one of their folders; results of the paper's are kept by "
-                "'cycletime experiment collect paper' first."
-            )
-        return (
-            "has no study (study.json), no run (spec.json) and no results of the paper (such as ppo-baseline.npz): "
-            "give the folder of a study."
-        )
 
     def _report_study(self) -> int:
         from cycletime.reports.output import write_page, write_report

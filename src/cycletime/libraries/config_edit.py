@@ -73,6 +73,4 @@ def _rewrite_flags(file: ConfigFile, changes: Mapping[KeyPath, object]) -> str:
             added.append(f"|{path[0]}|{value}|" if is_table else f"--{str(path[0]).replace('_', '-')} {value}")
     text = splice(file.text, edits)
     body = re.sub(r"[\s\\]*\Z", "", text)
-    if not added:
-        return text
-    return body + ("\n" if is_table else " ") + ("\n" if is_table else " ").join(added) + text[len(body) :]
+    return body + ("\n" if is_table else " ").join(["", *added]) + text[len(body) :]

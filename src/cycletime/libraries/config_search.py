@@ -187,12 +187,14 @@ def _from_source(
     task: PythonTask, search: Search, root: Path, reader: SourceReader, found: Found
 ) -> Configuration | None:
     env, agent = _stated_leaves(task.env, root), _stated_leaves(task.agent, root)
-    document, library = _nested(agent), None
-    parts = [part for part in recognise_parts(document) if part.agent]
+    library = None
+    parts = [part for part in recognise_parts(_nested(agent)) if part.agent]
     if len(parts) == 1 and not parts[0].path:
         library = parts[0].agent
-    environment = _environment(env)
-    if not agent and not environment and (parts := [part for part in recognise_parts(_nested(env)) if part.agent]):
+    env_parts = recognise_parts(_nested(env))
+    sides = [part.environment for part in env_parts if part.environment and not part.path]
+    environment = sides[0] if sides else simulated_environment(_nested(env))
+    if not agent and not environment and (parts := [part for part in env_parts if part.agent]):
         library, agent, env = parts[0].agent, env, {}  # a script's own settings, such as CleanRL's
     timed = Configuration(
         task.name or _relative(root, root),
@@ -211,12 +213,6 @@ def _from_source(
         for read in found.read(file, search, root):
             timed = replace(timed, library=read.library, algorithm=read.algorithm, agent=read.agent, uses_defaults=True)
     return timed if timed.environment or (timed.library in LIBRARIES) else None
-
-
-def _environment(env: Mapping[str, Setting]) -> str | None:
-    document = _nested(env)
-    parts = [part for part in recognise_parts(document) if part.environment and not part.path]
-    return parts[0].environment if parts else simulated_environment(document)
 
 
 def _stated_leaves(tree: Tree, root: Path) -> dict[str, Setting]:

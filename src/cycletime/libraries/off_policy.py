@@ -179,7 +179,9 @@ class OffPolicyTable:
         return {each.name: each.default for each in words if isinstance(each, ParamName) and each.default is not None}
 
     def write(self, values: OffPolicy, n_envs: int) -> dict[str, Any]:
-        updates = self._updates(values, n_envs)
+        updates: dict[str, Any] = {}
+        if self.updates and values.updates_per_step is not None:
+            updates = self.updates.write(update_rhythm(values.updates_per_step), n_envs, values)
         tau = values.target_smoothing
         moves = updates.get(self.updates_per_target_move.name, 1) if self.updates_per_target_move else 1
         pairs = [
@@ -231,11 +233,6 @@ class OffPolicyTable:
             return None
         Quantity(self.one_minus_tau.name, "", low=0, high=1, low_allowed=True).check(kept)
         return 1 - kept ** (1 / (moves or 1))
-
-    def _updates(self, values: OffPolicy, n_envs: int) -> dict[str, Any]:
-        if self.updates is None or values.updates_per_step is None:
-            return {}
-        return self.updates.write(update_rhythm(values.updates_per_step), n_envs, values)
 
     def _counted(self, field: str, transitions: int | None, n_envs: int) -> int | None:
         if transitions is None or field not in self.per_vector_step:

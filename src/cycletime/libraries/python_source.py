@@ -388,7 +388,7 @@ class SourceReader:
         owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
         if name in ("deepcopy", "copy", "replace") and (node.args or owner):
             original = self._evaluate((node.args or owner)[0], scope, module)
-            return _merged(original, given) if isinstance(original, Tree) else None
+            return Tree({**original.copy().children, **_tree(given).children}) if isinstance(original, Tree) else None
         if name in _CONVERSIONS and len(node.args) == 1:
             number = self._evaluate(node.args[0], scope, module)
             is_number = isinstance(number, Leaf) and type(number.value) in (int, float)
@@ -486,12 +486,6 @@ def _assign(target: ast.expr, value: _Found, scope: _Scope) -> None:
         tree = tree.children[step]
     if isinstance(tree, Tree) and not isinstance(value, _Definition):
         tree.children[steps[-1]] = value
-
-
-def _merged(original: Tree, given: _Scope) -> Tree:
-    new = original.copy()
-    new.children.update(_tree(given).children)
-    return new
 
 
 def _tree(found: _Scope) -> Tree:

@@ -267,11 +267,7 @@ class Hyperparameters:
         return left
 
     def part(self, name: str) -> Part:
-        """One of `parts`.
-
-        Raises:
-            InputError: if there is none of this name, or it needs a value that was not given.
-        """
+        """One of `parts`; refused where there is none of this name, or it needs a value that was not given."""
         if name not in self.parts:
             raise InputError(f"Unknown part {name!r} for {self.algorithm}: choose {_choices(self.parts, name)}")
         return self.parts[name]

@@ -184,12 +184,13 @@ def rho_power(exponent: float) -> Law:
     Raises:
         InputError: if the exponent is not finite.
     """
-    exponent = _checked(exponent)
+    if not _is_finite(exponent):
+        raise InputError(f"exponent is {exponent!r}: it must be a finite number.")
     return Law(
         f"a power of rho, {_digits(exponent)}",
         f"x0 * rho^{_digits(exponent)}",
         "a candidate for the learning rate, which did harm in our own search",
-        partial(_rho_power, exponent=exponent),
+        partial(_rho_power, exponent=float(exponent)),
     )
 
 
@@ -199,13 +200,9 @@ def capped_rho_power(exponent: float) -> Law:
     Raises:
         InputError: if the exponent is not finite.
     """
-    exponent = _checked(exponent)
-    return Law(
-        f"a power of rho, {_digits(exponent)}, with the min",
-        f"min(x0, x0 * rho^{_digits(exponent)})",
-        "a candidate for the learning rate, which did harm in our own search",
-        partial(_capped_rho_power, exponent=exponent),
-    )
+    plain = rho_power(exponent)
+    compute = partial(_capped_rho_power, exponent=float(exponent))
+    return Law(f"{plain.name}, with the min", f"min(x0, {plain.formula})", plain.source, compute)
 
 
 ENTROPY_FORMULA = "x0 - d/2 * ln(rho)"
@@ -225,12 +222,6 @@ def entropy_shift(action_size: int) -> Law:
 def nearest_whole(value: Number, at_least: int = 1) -> int:
     """The nearest whole number, halves down: 12.5 is 12, as in the paper's grid."""
     return max(at_least, ceil(Fraction(value) - Fraction(1, 2)))
-
-
-def _checked(exponent: float) -> float:
-    if not _is_finite(exponent):
-        raise InputError(f"exponent is {exponent!r}: it must be a finite number.")
-    return float(exponent)
 
 
 def _digits(value: float) -> str:

@@ -117,11 +117,7 @@ class SAC(OffPolicy):
             check_count("action_size", self.action_size)
 
     def part(self, name: str) -> Part:
-        """See `Hyperparameters.part`.
-
-        Raises:
-            InputError: as there, or if the target entropy is asked for without the number of action dimensions.
-        """
+        """See `Hyperparameters.part`; the target entropy needs the number of action dimensions."""
         part = super().part(name)
         if name == "target-entropy":
             if self.action_size is None:
