@@ -131,11 +131,7 @@ def _parsed(words: list[str]) -> Any:  # noqa: ANN401 - any command
     if not (words and words[0].startswith("--tyro-")):  # tab completion is tyro's own
         check_words(words, commands)
     return tyro.extras.subcommand_cli_from_dict(
-        commands,
-        prog="cycletime",
-        description=_ABOUT,
-        args=words,
-        config=(FlagCreatePairsOff,),
+        commands, prog="cycletime", description=_ABOUT, args=words, config=(FlagCreatePairsOff,)
     )
 
 

@@ -231,13 +231,10 @@ class Latency:
         from cycletime.training.latency import DEFAULT_MARGIN, TimingConditions, measure_agents
         from cycletime.training.machine import cores, processor, system_load
 
-        conditions = TimingConditions(
-            margin=DEFAULT_MARGIN if self.margin is None else self.margin,
-            episode=self.episode,
-            reset_time=self.reset_time,
-        )
-        observation_size, action_size = self._sizes()
-        agents = {dt: self._agent(dt, action_size) for dt in dts}
+        margin = DEFAULT_MARGIN if self.margin is None else self.margin
+        conditions = TimingConditions(margin=margin, episode=self.episode, reset_time=self.reset_time)
+        sizes = self._sizes()
+        agents = {dt: self._agent(dt, action_size=sizes[1]) for dt in dts}
         machine = {
             "cpu": processor(),
             "cores": cores(),  # those that the process may use, as many as XLA has threads
@@ -246,7 +243,6 @@ class Latency:
             "device": jax.devices()[0].device_kind,
         }
         with Console(stderr=True).status("Timing ...") as status:
-            sizes = observation_size, action_size
             act, learn = measure_agents(agents, *sizes, budget_s, status.update, self._num_envs)
         report = LatencyReport(self.algorithm, *sizes, agents, machine, act, learn, conditions, self._num_envs)
         print(json.dumps(report.as_json(), indent=2) if self.json else report.as_text())

@@ -28,7 +28,6 @@ from cycletime.processes import owning_children
 if TYPE_CHECKING:
     import gymnasium
 
-    from cycletime.robots.real_time_env import Provenance
     from cycletime.robots.ur.rtde_client import Address
     from cycletime.robots.ur.types import RobotLink
     from cycletime.training.run_folder import RunFolder
@@ -41,10 +40,6 @@ class SelectedArm(NamedTuple):
     """What it is."""
     make_link: Callable[[], RobotLink]
     """What leads to it; nothing is connected yet."""
-
-    @property
-    def where(self) -> Provenance:
-        return "real robot" if self.kind == "real" else "simulated robot"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +138,7 @@ def make_arm_env(spec: RunSpec, arm: SelectedArm) -> gymnasium.Env[Any, Any]:
         link=arm.make_link,
         dt=spec.dt,
         env_dt=world.env_dt,
-        where=arm.where,
+        where="real robot" if arm.kind == "real" else "simulated robot",
         disable_env_checker=True,  # it would move the arm to try it out
     )
     return made

@@ -1,7 +1,4 @@
-"""`cycletime train` and `cycletime resume`: train runs from options, or go on with runs that were stopped or killed.
-
-A run on a robot is stopped at once by a signal, and kept whatever ends it.
-"""
+"""`cycletime train` and `cycletime resume`: train runs from options, or go on with runs that were stopped or killed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`cycletime transfer`: hyper-parameters at another cycle time, with the table that explains them.
-
-Values are typed, or stand in a file of `cycletime tune`, in a library's names; whole files are `transfer_file`'s.
-"""
+"""`cycletime transfer`: hyper-parameters at another cycle time, with the table that explains them."""
 
 from __future__ import annotations
 

@@ -66,13 +66,8 @@ class Tune(WorkerOptions):
         executor = self.executor_for(tuning.study.device)
         file = self._written_to(tuning)
         with stopping() as stopper:
-            outcome = tune(
-                tuning,
-                self.out,
-                executor,
-                observers=[StudyProgress(executor.workers)],
-                stop=stopper,
-            )
+            observers = [StudyProgress(executor.workers)]
+            outcome = tune(tuning, self.out, executor, observers=observers, stop=stopper)
         if outcome is None:
             print_status("Stopped. The same command goes on.")
             return stopper.status

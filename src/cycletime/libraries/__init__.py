@@ -144,10 +144,8 @@ def _merge_source(
     new = {name for name in said if name not in source.values or said[name] != at_first.get(name)}
     if any(said.get(name) != at_first.get(name) for name in together):
         new |= {name for name in together if name in said}
-    both = {
-        **source.values,
-        **{name: _merge_nested(source.values.get(name), said[name]) for name in said if name in new},
-    }
+    renewed = {name: _merge_nested(source.values.get(name), said[name]) for name in said if name in new}
+    both = {**source.values, **renewed}
     return {name: value for name, value in both.items() if name != "action_size"}
 
 

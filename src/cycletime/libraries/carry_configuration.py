@@ -93,11 +93,10 @@ class CarriedConfiguration:
 
     def overrides(self) -> list[str]:
         """The new values as the library's command line takes them."""
-        flags = self.before.files[0].kind == "flags" or self.before.library in ("cleanrl", "lerobot")
-        if flags:
-            dash = "-" if self.before.library == "cleanrl" else "_"
-            return [f"--{name.replace('_', dash)}={_override(value)}" for name, value in self.changed().items()]
-        return [f"{name}={_override(value)}" for name, value in self.changed().items()]
+        library = self.before.library
+        dashes = "--" if self.before.files[0].kind == "flags" or library in ("cleanrl", "lerobot") else ""
+        names = {name: name.replace("_", "-") if library == "cleanrl" else name for name in self.changed()}
+        return [f"{dashes}{names[name]}={_override(value)}" for name, value in self.changed().items()]
 
     def _by_file(self) -> Iterator[tuple[ConfigFile, dict[KeyPath, Any]]]:
         for file in self.before.files:

@@ -221,8 +221,8 @@ class Configuration:
         """Steps of each environment from one update to the next."""
         words = self.table
         if not isinstance(words, Sized):
-            names = {Counted: "rollout", Brax: "unroll", Puffer: "horizon"}
-            return self._count(next((name for kind, name in names.items() if isinstance(words, kind)), ""))
+            names: dict[type, str] = {Counted: "rollout", Brax: "unroll", Puffer: "horizon"}
+            return self._count(names.get(type(words), ""))
         size = self._count("size")
         if size is None or words.size_is_per_env:
             return size

@@ -19,8 +19,6 @@ _FIELDS_BY_ENTRY = {
     "entropy": "target_entropy",
 }
 """By what the tables of words call it, our field."""
-
-
 TRAINING_LENGTHS = ("total_timesteps", "n_timesteps", "num_timesteps", "timesteps", "total_steps", "max_steps")
 """How long to train, in agent steps: what is env_steps here, and counts the environment's."""
 

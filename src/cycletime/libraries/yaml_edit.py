@@ -2,6 +2,7 @@
 
 Mappings may inherit from each other by anchors and merges: only the one that is meant changes. The result is loaded
 again and compared with the old document plus the changes: what cannot be rewritten without damage is refused.
+Read and write the file with ``newline=""``, or Python changes its line ends.
 """
 
 from __future__ import annotations
