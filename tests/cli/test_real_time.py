@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,8 +12,7 @@ import gymnasium
 import pytest
 
 from cycletime.cli import main, train
-from cycletime.robots.observer import EpisodePrinter
-from cycletime.training.journal import Cycle
+from cycletime.robots.episode_run import EpisodeRun
 from cycletime.training.run_folder import RunFolder
 from tests.robots.toy_robot import ToyRobot
 
@@ -42,14 +41,14 @@ def test_a_robot_is_trained_stopped_at_once_and_goes_on(
 ) -> None:
     words = [*WORDS.split(), "--out", str(tmp_path)]
     with pytest.MonkeyPatch.context() as patch:
-        finished: list[object] = []
+        usual = EpisodeRun._hold
 
-        def cycled(printer: EpisodePrinter, cycle: Cycle, reward: float, info: Mapping[str, Any]) -> None:
-            if finished:
+        def hold(run: EpisodeRun, action: Any) -> Any:  # noqa: ANN401
+            if toys[-1].resets == 2:
                 os.kill(os.getpid(), signal.SIGINT)  # in the second episode
+            return usual(run, action)
 
-        patch.setattr(EpisodePrinter, "cycle_finished", cycled)
-        patch.setattr(EpisodePrinter, "episode_finished", lambda printer, episode: finished.append(episode))
+        patch.setattr(EpisodeRun, "_hold", hold)
         assert main(words) == 130
     (path,) = tmp_path.iterdir()
     said = capsys.readouterr().err.splitlines()

@@ -125,3 +125,14 @@ def test_where_the_clock_stands_still_nothing_takes_time() -> None:
     options = {"dt": Duration("10ms"), "env_dt": Duration("10ms"), "learner": "inline", "capacity": 1}
     told = calibrate(agent, (2, 1), **options, clock=lambda: 5.0)  # type: ignore[arg-type]
     assert (told.act.count, told.learn.count, told.share, told.fits) == (0, 0, 0.0, True)
+
+
+@pytest.mark.parametrize(
+    ("took_s", "says"),
+    [
+        (0.0, "the robot waits for the agent, whose work takes none of its time"),
+        (0.001, "99 of 100 cycles need 2.00 ms for their work, 20% of 10ms"),
+    ],
+)
+def test_the_work_of_a_cycle_is_told(took_s: float, says: str) -> None:
+    assert str(made("10ms", times(took_s), times(took_s))) == says

@@ -14,7 +14,7 @@ from cycletime.agents.agent import Agent
 from cycletime.agents.exploration import OrnsteinUhlenbeck
 from cycletime.duration import Duration
 from cycletime.errors import EnvError, InputError, RunError
-from cycletime.robots.real_time_loop import RealTimeLoop
+from cycletime.robots.real_time_loop import RealTimeLoop, RealTimeSession
 from cycletime.tasks import CycleTime
 from cycletime.tasks.delays import ActionDelay
 from cycletime.training.journal import EpisodeRecord
@@ -96,22 +96,19 @@ def test_of_a_journal_with_a_gap_the_rest_is_learned_from_and_what_was_played_co
     assert [(episode.number, episode.run_env_steps) for episode in later] == [(4, 40), (5, 48)]
 
 
-def test_an_episode_is_kept_before_it_is_learned_from() -> None:
+def test_an_episode_is_kept_and_told_before_it_is_learned_from(monkeypatch: pytest.MonkeyPatch) -> None:
     order: list[str] = []
+    usual = RealTimeSession.learn_the_rest
 
-    class Watching:
-        def __getattr__(self, name: str) -> Any:  # noqa: ANN401
-            return lambda *told: order.append(name)
+    def learn(session: RealTimeSession) -> None:
+        order.append("learn")
+        usual(session)
 
-    loop = make(PPO, observer=Watching())
-    loop.calibrate()
+    monkeypatch.setattr(RealTimeSession, "learn_the_rest", learn)
+    loop = make(PPO, say=lambda sentence: order.append(sentence.split(":")[0]))
+    calibration = loop.calibrate()
     next(loop.run(3, keep=lambda episode: order.append("keep")))
-    before = ["episode_started", *["cycle_finished"] * 4, "keep", "episode_finished", "learning_started"]
-    assert order == ["calibrated", *before]
-    order.clear()
-    for _ in loop.run(3):
-        pass
-    assert order.count("learning_finished") == 3, "at the end of every second episode the batch is full"
+    assert order == [str(calibration), "keep", "episode 1", "learn"]
 
 
 def test_what_the_robot_raises_loses_the_episode_in_progress_alone() -> None:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from cycletime.robots.replay import histogram, summarize_journal
-from tests.robots.recorded import entries
+from cycletime.robots.replay import episode_line, histogram, summarize_journal
+from tests.robots.recorded import an_episode, entries
 
 
 def test_a_summary_has_episodes_cadence_and_histograms() -> None:
@@ -37,3 +37,10 @@ def test_a_histogram_has_bars_in_proportion_and_what_is_beyond() -> None:
     assert histogram("t", times_s)[:3] == ["t", f"   up to 0.01 ms {'#' * 20} 1", f"   up to 0.02 ms {'#' * 40} 2"]
     assert histogram("t", times_s)[-1] == f"   above 1000 ms {'#' * 20} 1"
     assert histogram("t", np.array([np.nan])) == ["t: not told"]
+
+
+def test_an_episode_that_is_over_has_a_line() -> None:
+    assert episode_line(an_episode(0, (1.0, 2.0))) == (
+        "episode 1: return 3.00 in 2 cycles, 0.15 ms late on average and 0.20 at worst, 0 overruns, truncated"
+    )
+    assert episode_line(an_episode(1, (-4.0, 1.0), "PROTECTIVE_STOP")).endswith("2 overruns, PROTECTIVE_STOP")

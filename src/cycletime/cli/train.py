@@ -103,11 +103,10 @@ def train_on_robot(
 
 def _trained(folder: RunFolder, env: gymnasium.Env[Any, Any], options: RunOptions) -> RunOutcome | Exception:
     from cycletime.robots.engine import RealTimeBatch
-    from cycletime.robots.observer import EpisodePrinter
     from cycletime.training.run_recorder import TrainingJob
     from cycletime.training.trainer import train_batch
 
-    batch = RealTimeBatch(folder.spec, env, EpisodePrinter(print_status))
+    batch = RealTimeBatch(folder.spec, env, print_status)
     print_status(describe_run(folder.spec, batch.env_infos[0]))
     try:
         _ = batch.calibration  # which may refuse the run

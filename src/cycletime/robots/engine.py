@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from cycletime.errors import InputError, RunError
-from cycletime.robots.observer import RobotObserver
 from cycletime.training.checkpoints import tree_from_arrays
 from cycletime.training.engine import Arrays, Chunk, Cost, Engine, EnvInfo, RunBatch
 from cycletime.training.journal import EpisodeRecord
@@ -62,7 +61,7 @@ class RealTimeBatch(RunBatch):
     spec: RunSpec
     env: gymnasium.Env[Any, Any]
     """A `RealTimeEnv`, closed with the batch."""
-    observer: RobotObserver = field(default_factory=RobotObserver)
+    say: Callable[[str], object] = lambda sentence: None
     _journal: list[tuple[Recall, Keep]] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
@@ -93,7 +92,7 @@ class RealTimeBatch(RunBatch):
             dt=self.spec.dt,
             env_steps=self.spec.env_steps,
             learner=self.spec.engine.learner,
-            observer=self.observer,
+            say=self.say,
         )
 
     @cached_property

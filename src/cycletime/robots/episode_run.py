@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.robots.clock import MonotonicClock, Ticker
-from cycletime.robots.observer import RobotObserver
 from cycletime.tasks.delays import SendReceiveEnv
 from cycletime.training.env_adapter import StepResult
 from cycletime.training.journal import Cycle, Cycles, EpisodeRecord
@@ -105,12 +104,10 @@ class EpisodeRun:
         cycle_steps: int,
         bounds: ActionBounds,
         observation_size: int,
-        observer: RobotObserver,
     ) -> None:
         self._env, self._act, self._learn = env, act, learn
-        self._clock, self._observer = clock, observer
-        self._env_dt, self._cycle_steps, self._bounds = env_dt, cycle_steps, bounds
-        self._size = observation_size
+        self._clock, self._env_dt, self._cycle_steps = clock, env_dt, cycle_steps
+        self._bounds, self._size = bounds, observation_size
         self._steps: list[AgentStep] = []
         self._cycles: list[Cycle] = []
 
@@ -123,7 +120,6 @@ class EpisodeRun:
         while not (self._steps and self._steps[-1].ended):
             self._cycle()
             HEARTBEAT.tick()
-        self._notify()
         return self._steps[-1]
 
     def record(self, number: int, env_steps_before: int) -> EpisodeRecord:
@@ -169,7 +165,6 @@ class EpisodeRun:
         if self._steps:
             self._learn(self._steps[-1])
         learned_s = now_s()
-        self._notify()
         return (
             actions,
             action,
@@ -205,10 +200,6 @@ class EpisodeRun:
             np.array([held.env_steps], np.int64),
             successor,
         )
-
-    def _notify(self) -> None:
-        if self._cycles:
-            self._observer.cycle_finished(self._cycles[-1], float(self._steps[-1].result.reward[0]), self._info)
 
     def _numbers(self, observation: Any) -> NDArray[np.float32]:  # noqa: ANN401 - whatever an environment gives
         with np.errstate(over="ignore"):  # an infinity is refused when it is acted on

@@ -15,7 +15,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
@@ -31,8 +31,8 @@ from cycletime.errors import InputError
 from cycletime.robots.calibration import Calibration, calibrate
 from cycletime.robots.episode_run import AgentStep, EpisodeRun, steps_from_record
 from cycletime.robots.learners import LEARNERS, RobotActor, RobotLearner, learn_step
-from cycletime.robots.observer import RobotObserver
 from cycletime.robots.real_time_env import RealTimeEnv, action_hold_s, real_time_env_of
+from cycletime.robots.replay import episode_line
 from cycletime.tasks.delays import send_receive_env_of
 from cycletime.tasks.env_errors import raise_as_env_error
 from cycletime.training.algorithm_1 import initial_agent_state
@@ -77,9 +77,7 @@ class RealTimeSession:
             cycle_steps=loop.cycle_steps,
             bounds=self.env.bounds,
             observation_size=self.env.observation_size,
-            observer=loop.observer,
         )
-        loop.observer.episode_started(number)
         self.acting.begin()
         with raise_as_env_error(str(loop.env.unwrapped), "an episode"), _garbage_collection_paused():
             self._last = run.play(episode_seed(self.seed, number))
@@ -97,12 +95,8 @@ class RealTimeSession:
         self.learning.take(step)
 
     def learn_the_rest(self) -> None:
-        self.loop.observer.learning_started()
-        before = self.learner.psi
         self.take(self._last)
         self.learning.finish()
-        if self.learner.psi is not before:
-            self.loop.observer.learning_finished()
 
     def chunk(self) -> SteppedChunk:
         learner, counters = self.learner, self.counters
@@ -160,7 +154,8 @@ class RealTimeLoop:
     """The budget in environment steps; a run ends with the episode in which it is reached, which counts as well."""
     learner: LearnerName = "inline"
     """Where learning runs while the robot moves: in the cycle, or in a thread beside it."""
-    observer: RobotObserver = field(default_factory=RobotObserver)
+    say: Callable[[str], object] = lambda sentence: None
+    """Told what a cycle's work takes before the robot moves, and of each episode that is over."""
 
     def __post_init__(self) -> None:
         check_agent(self.agent)
@@ -224,7 +219,7 @@ class RealTimeLoop:
         calibration.check()
         if calibration.act.count:
             self._compile_storing()
-        self.observer.calibrated(calibration)
+        self.say(str(calibration))
         return calibration
 
     def _compile_storing(self) -> None:
@@ -259,7 +254,7 @@ class RealTimeLoop:
             while not playing.is_finished:
                 episode = playing.episode()
                 keep(episode)
-                self.observer.episode_finished(episode)
+                self.say(episode_line(episode))
                 playing.learn_the_rest()
                 yield playing.chunk()
         finally:

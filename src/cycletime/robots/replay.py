@@ -1,4 +1,4 @@
-"""A robot's run from its journal: a summary with histograms."""
+"""A robot's run from its journal: a line for each episode, and a summary with histograms."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.robots.observer import was_stopped
 from cycletime.training.journal import Cycles, EpisodeRecord, JournalEntry, TimingMeter
 
 _EDGES_MS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _BAR_WIDTH = 40
-
 
 _TIMING_LABELS = {
     "wake_error_s": "wake-up error",
@@ -23,6 +21,23 @@ _TIMING_LABELS = {
     "send_s": "send",
     "learn_s": "learn",
 }
+
+
+def was_stopped(episode: EpisodeRecord) -> bool:
+    """Whether a safety mode cut it short."""
+    return episode.ended_by not in ("terminated", "truncated")
+
+
+def episode_line(episode: EpisodeRecord) -> str:
+    meter = TimingMeter()
+    meter.add_all(episode.cycles)
+    timing = meter.summary
+    late = timing.wake_error
+    return (
+        f"episode {episode.number + 1}: return {episode.undiscounted_return:,.2f} in {episode.agent_steps:,} cycles, "
+        f"{1000 * late.mean_s:.2f} ms late on average and {1000 * late.worst_s:.2f} at worst, "
+        f"{timing.overruns:,} overruns, {episode.ended_by}"
+    )
 
 
 def summarize_journal(entries: Sequence[JournalEntry], dt_s: float) -> list[str]:

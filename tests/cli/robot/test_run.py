@@ -5,7 +5,7 @@ import os
 import shlex
 import signal
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,11 @@ import pytest
 
 from cycletime.cli import main
 from cycletime.robots.calibration import Calibration
-from cycletime.robots.observer import EpisodePrinter
+from cycletime.robots.episode_run import EpisodeRun
 from cycletime.robots.ur import reacher_env
 from cycletime.robots.ur.driver import driver
 from cycletime.robots.ur.driver.driver import DriverSettings, DriverTimeouts
 from cycletime.robots.ur.simulator.launch import simulated_controller
-from cycletime.training.journal import Cycle
 from cycletime.training.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
@@ -45,15 +44,15 @@ def at_cycle(patch: pytest.MonkeyPatch, count: int, happen: Callable[[], object]
     """Something in the middle of a cycle."""
     counted = 0
 
-    def cycled(keeper: EpisodePrinter, cycle: Cycle, reward: float, info: Mapping[str, Any]) -> None:
+    def hold(run: EpisodeRun, action: Any) -> Any:  # noqa: ANN401
         nonlocal counted
         counted += 1
-        usual(keeper, cycle, reward, info)
         if counted == count:
             happen()
+        return usual(run, action)
 
-    usual = EpisodePrinter.cycle_finished
-    patch.setattr(EpisodePrinter, "cycle_finished", cycled)
+    usual = EpisodeRun._hold
+    patch.setattr(EpisodeRun, "_hold", hold)
 
 
 def let_a_busy_machine_be_late(patch: pytest.MonkeyPatch) -> None:
@@ -154,7 +153,7 @@ def test_a_run_without_room_in_its_cycle_is_refused_and_leaves_no_folder(
         assert "which is too short: here act takes" in err.splitlines()[-1]
         assert err.endswith("--learner background with SAC, --set learn_when=episode_end with PPO.\n")
         assert not list(tmp_path.iterdir())
-        patch.setattr(EpisodePrinter, "calibrated", lambda keeper, calibration: os.kill(os.getpid(), signal.SIGTERM))
+        patch.setattr(Calibration, "__str__", lambda calibration: os.kill(os.getpid(), signal.SIGTERM))
         patch.setattr(Calibration, "check", lambda calibration: None)
         status, _, err = robot(capsys, *words)
         assert (status, err.splitlines()[-1]) == (143, "Stopped, and the robot stands.")
