@@ -16,9 +16,8 @@ from cycletime.errors import InputError, printable
 from cycletime.processes import owning_children
 
 if TYPE_CHECKING:
-    from cycletime.agents.numpy_policy import NumpyPolicy
     from cycletime.policies.evaluate import Evaluation
-    from cycletime.policies.watch import Act, WatchedEpisode
+    from cycletime.policies.watch import WatchedEpisode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +46,7 @@ class Watch(SingleRunOptions):
         from cycletime.policies.films import check_film
         from cycletime.policies.watch import (
             Playback,
+            act_of,
             drawing_errors,
             refuse_without_display,
             show_in_window,
@@ -66,14 +66,14 @@ class Watch(SingleRunOptions):
         else:
             check_film(Path(self.to))
         saved = policy_of(run)
-        policy = saved.in_numpy()
+        act = act_of(saved, seed, sampled=self.sampled)
         with drawing_errors(spec.world.name):
             env = make_env(spec.world, spec.dt, render_mode="rgb_array")
         try:
             saved.refuse_other_sizes(observation_size(env), ActionBounds.of(env).size, env)
             showing = Playback(
                 env=env,
-                act=self._act(policy, seed),
+                act=act,
                 dt=spec.dt,
                 episodes=3 if self.episodes is None else self.episodes,
                 seed=seed,
@@ -88,15 +88,6 @@ class Watch(SingleRunOptions):
         finally:
             env.close()
         return 0
-
-    def _act(self, policy: NumpyPolicy, seed: int) -> Act:
-        import numpy as np
-
-        if not self.sampled:
-            return policy.act
-        # Not the environment's numbers, so that episodes begin as they do without noise.
-        rng = np.random.default_rng([seed, 1])
-        return lambda observation: policy.act(observation, rng)
 
 
 def _print_written(path: Path) -> None:

@@ -6,15 +6,13 @@ Episode i begins as `env.reset(seed=seed + i)` does, so that the same seeds comp
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cycletime.agents.checks import check_counts
 from cycletime.duration import Duration
 from cycletime.errors import InputError
-from cycletime.policies.watch import Playback, WatchedEpisode
+from cycletime.policies.watch import Playback, WatchedEpisode, act_of
 from cycletime.training.policy_file import SavedPolicy
 from cycletime.training.spec import refuse_longer_than
 from cycletime.training.worlds import ActionBounds, ClosedFormWorld, World, make_env, observation_size
@@ -41,15 +39,7 @@ class Evaluation:
         check_counts(self, "seed", least=0)
 
     def play(self) -> list[WatchedEpisode]:
-        policy = self.policy.in_numpy()  # refuses what is not finite
-        noise = np.random.default_rng([self.seed, 1]) if self.sampled else None  # starts are the same without it
-
-        def act(observation: NDArray[Any]) -> NDArray[Any]:
-            try:
-                return policy.act(observation, noise)
-            except ValueError as error:
-                raise InputError(f"The policy cannot act: {error}") from error
-
+        act = act_of(self.policy, self.seed, sampled=self.sampled)
         if isinstance(self.world, ClosedFormWorld):
             refuse_longer_than(self.world.task.time_limit, self.dt)
         env = make_env(self.world, self.dt, delay=self.delay)

@@ -24,9 +24,24 @@ from cycletime.errors import InputError, RunError
 from cycletime.policies.films import CycleStart, check_film, write_gif
 from cycletime.tasks.render import Frame, Window
 from cycletime.training.atomic_files import write_whole
+from cycletime.training.policy_file import SavedPolicy
 
 AnyEnv: TypeAlias = "gymnasium.Env[Any, Any]"
 Act: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
+
+
+def act_of(policy: SavedPolicy, seed: int, *, sampled: bool) -> Act:
+    """Its mean, or actions that are drawn: not with the environment's numbers, so that episodes begin alike."""
+    numpy_policy = policy.in_numpy()  # refuses what is not finite
+    noise = np.random.default_rng([seed, 1]) if sampled else None
+
+    def act(observation: NDArray[Any]) -> NDArray[Any]:
+        try:
+            return numpy_policy.act(observation, noise)
+        except ValueError as error:
+            raise InputError(f"The policy cannot act: {error}") from error
+
+    return act
 
 
 @dataclass(frozen=True)
