@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import nan
 from typing import Any, TypeAlias
@@ -76,22 +76,6 @@ Act: TypeAlias = Callable[[NDArray[np.float32]], tuple[NDArray[np.float32], int]
 """From an observation to actions, [1, |A|], and how many updates its policy is behind."""
 
 
-@dataclass
-class _HeldAction:
-    reward: float = 0.0
-    env_steps: int = 0
-    missed_steps: int = 0
-    packages: int = 0
-    missed_packages: int = 0
-
-    def add(self, reward: float, env_steps: int, info: Mapping[str, Any]) -> None:
-        self.reward += reward
-        self.env_steps += env_steps
-        self.missed_steps += env_steps - 1
-        self.packages = _add_known(self.packages, info.get("packages"))
-        self.missed_packages = _add_known(self.missed_packages, info.get("missed_packages"))
-
-
 class EpisodeRun:
     def __init__(
         self,
@@ -140,18 +124,11 @@ class EpisodeRun:
     def _cycle(self) -> None:
         grid_point = self._grid_point
         actions, action, work = self._work()
-        held, result = self._hold(action)
+        result, counts = self._hold(action)
         self._steps.append(AgentStep(self._observation, actions, result))
         self._observation = result.successor
-        self._cycles.append(
-            Cycle(
-                **work,
-                missed_steps=held.missed_steps,
-                packages=held.packages,
-                missed_packages=held.missed_packages,
-                overrun=self._grid_point - grid_point > self._cycle_steps,
-            )
-        )
+        overrun = self._grid_point - grid_point > self._cycle_steps
+        self._cycles.append(Cycle(**work, **counts, overrun=overrun))
 
     def _work(self) -> tuple[NDArray[np.float32], NDArray[Any], dict[str, Any]]:
         """Act, send, and only then learn from the cycle before; also the first fields of a `Cycle`."""
@@ -179,27 +156,31 @@ class EpisodeRun:
             },
         )
 
-    def _hold(self, action: NDArray[Any]) -> tuple[_HeldAction, StepResult]:
+    def _hold(self, action: NDArray[Any]) -> tuple[StepResult, dict[str, int]]:
         """Wait for the environment's points until the cycle ends; with each the action is sent again."""
-        held = _HeldAction()
+        total_reward, total_steps = 0.0, 0
+        counts = {"missed_steps": 0, "packages": 0, "missed_packages": 0}
         while True:
             tick = self._ticker.wait()
             env_steps = 1 + tick.missed
             observation, reward, terminated, truncated, self._info = self._env.receive(env_steps)
-            held.add(float(reward), env_steps, self._info)
+            total_reward, total_steps = total_reward + float(reward), total_steps + env_steps
+            told = {**self._info, "missed_steps": tick.missed}
+            counts = {name: _add_known(count, told.get(name)) for name, count in counts.items()}
             if terminated or truncated or tick.number % self._cycle_steps == 0:
                 break
             self._env.send(action)
         self._scheduled_s, self._grid_point = tick.scheduled_s, tick.number
         successor = self._numbers(observation)
-        return held, StepResult(
+        result = StepResult(
             successor,
-            np.array([held.reward], np.float64),
+            np.array([total_reward], np.float64),
             np.array([terminated], np.bool_),
             np.array([truncated], np.bool_),
-            np.array([held.env_steps], np.int64),
+            np.array([total_steps], np.int64),
             successor,
         )
+        return result, counts
 
     def _numbers(self, observation: Any) -> NDArray[np.float32]:  # noqa: ANN401 - whatever an environment gives
         with np.errstate(over="ignore"):  # an infinity is refused when it is acted on

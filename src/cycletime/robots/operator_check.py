@@ -9,12 +9,8 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Sequence
 from ipaddress import IPv6Address, ip_address
-from typing import TypeAlias
 
 from cycletime.errors import InputError, quote
-
-Resolver: TypeAlias = Callable[[str], Sequence[str]]
-"""The numbers that a host's name stands for."""
 
 
 def resolve_addresses(host: str) -> Sequence[str]:
@@ -22,7 +18,9 @@ def resolve_addresses(host: str) -> Sequence[str]:
     return [str(address[0]) for *_, address in found]
 
 
-def check_operator(host: str, *, at_the_robot: bool, resolve: Resolver = resolve_addresses) -> str:
+def check_operator(
+    host: str, *, at_the_robot: bool, resolve: Callable[[str], Sequence[str]] = resolve_addresses
+) -> str:
     """The address to connect to, if an arm may be moved there: on this machine, or with an operator beside it."""
     try:
         numbers = resolve(host)

@@ -108,9 +108,6 @@ class RealTimeSession:
             finished=learner.psi if self.is_finished else None,
         )
 
-    def close(self) -> None:
-        self.learning.close()
-
     def _count(self, step: AgentStep) -> None:
         self.counters.check_finite(reward=step.result.reward, successor=step.result.successor)
         self.counters.count(step.result)
@@ -258,4 +255,4 @@ class RealTimeLoop:
                 playing.learn_the_rest()
                 yield playing.chunk()
         finally:
-            playing.close()
+            playing.learning.close()

@@ -78,20 +78,16 @@ def _episode_lines(entries: Sequence[JournalEntry]) -> list[str]:
     returns = [episode.undiscounted_return for episode in episodes]
     best = int(np.argmax(returns))
     sessions = entries[-1].session
-    lines = [
+    ends = Counter(episode.ended_by for episode in episodes)
+    stopped = [str(episode.number + 1) for episode in episodes if was_stopped(episode)]
+    return [
         f"{len(episodes):,} episodes, {sum(each.env_steps for each in episodes):,} environment steps"
         + ("" if sessions == 1 else f", in {sessions} sessions"),
         f"returns: first {returns[0]:,.2f}, last {returns[-1]:,.2f}, "
         f"best {returns[best]:,.2f} (episode {episodes[best].number + 1:,})",
+        "ended by: " + ", ".join(f"{why} {count:,}" for why, count in ends.most_common()),
+        *([f"cut short: episodes {', '.join(stopped)}"] if stopped else []),
     ]
-    return [*lines, *_ending_lines(episodes)]
-
-
-def _ending_lines(episodes: Sequence[EpisodeRecord]) -> list[str]:
-    ends = Counter(episode.ended_by for episode in episodes)
-    lines = ["ended by: " + ", ".join(f"{why} {count:,}" for why, count in ends.most_common())]
-    stopped = [str(episode.number + 1) for episode in episodes if was_stopped(episode)]
-    return [*lines, f"cut short: episodes {', '.join(stopped)}"] if stopped else lines
 
 
 def _timing_lines(cycles: Cycles) -> list[str]:

@@ -22,17 +22,6 @@ from cycletime.duration import Duration
 from cycletime.tasks.closed_form import ClosedFormTask, Numbers
 from cycletime.tasks.physics import sine_and_cosine
 from cycletime.tasks.render import BLUE, FLOOR, GREEN, GRID, INK, RED, SKY, SLATE, WHITE, Canvas, Frame
-from cycletime.ur5 import (
-    JOINTS_HIGH,
-    JOINTS_LOW,
-    TARGETS_HIGH,
-    TARGETS_LOW,
-    UR5,
-    Excursion,
-    draw_target,
-    return_pose,
-    target_of,
-)
 
 ARM = ur5.ArmModel()
 PERIOD = Duration("8ms")
@@ -57,7 +46,7 @@ class URReacherState(NamedTuple):
     """What was sent with the last packages, the oldest first."""
     action: Pair
     target: Pair
-    excursion: Excursion
+    excursion: ur5.Excursion
     env_steps: jax.Array
 
 
@@ -85,11 +74,11 @@ class URReacher(ClosedFormTask):
         return self.start(*ur5.Q_REF[ur5.MOVED_JOINTS], *self._draw_target(target_key), *action)
 
     def _draw_target(self, key: jax.Array) -> jax.Array:
-        low, high = (jnp.asarray(bound, self.dtype) for bound in (JOINTS_LOW, JOINTS_HIGH))
+        low, high = (jnp.asarray(bound, self.dtype) for bound in (ur5.JOINTS_LOW, ur5.JOINTS_HIGH))
 
         def draw(tried: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
             key, draw_key = jax.random.split(tried[0])
-            target, found = target_of(jax.random.uniform(draw_key, (2,), self.dtype, low, high), jnp)
+            target, found = ur5.target_of(jax.random.uniform(draw_key, (2,), self.dtype, low, high), jnp)
             return key, target, found
 
         begin = (key, jnp.zeros(2, self.dtype), jnp.zeros((), jnp.bool))
@@ -100,7 +89,7 @@ class URReacher(ClosedFormTask):
         zero = jnp.zeros_like(shoulder)
         q, rest = (shoulder, elbow), (zero, zero)
         pending = (Sent(rest, jnp.full_like(zero, ur5.ACCELERATION)),) * (1 + LATENCY_PERIODS)
-        inside = Excursion(jnp.zeros_like(zero, jnp.bool), rest, zero)
+        inside = ur5.Excursion(jnp.zeros_like(zero, jnp.bool), rest, zero)
         return URReacherState(
             q, rest, q, rest, pending, (action[0], action[1]), (y, z), inside, jnp.zeros_like(zero, jnp.int32)
         )
@@ -112,14 +101,14 @@ class URReacher(ClosedFormTask):
     def draw_start(self, rng: np.random.Generator) -> Numbers:
         """As `reset`; the previous action is drawn first, as in the original."""
         action = rng.uniform(-1, 1, 2).tolist()
-        return (*ur5.Q_REF[ur5.MOVED_JOINTS], *draw_target(rng), *action)
+        return (*ur5.Q_REF[ur5.MOVED_JOINTS], *ur5.draw_target(rng), *action)
 
     def picture(self, numbers: Numbers, caption: str = "") -> Frame:
-        target, shoulder = (numbers[2], numbers[3]), (0.0, UR5.d1)
+        target, shoulder = (numbers[2], numbers[3]), (0.0, ur5.UR5.d1)
         elbow, flange = ur5.elbow_at(numbers[0])[1:], ur5.flange_at(numbers[:2])[1:]
         canvas = Canvas(560, 560, pixels_per_m=270, origin=(280, 440))
         canvas.box((-0.9, -0.3), (0.9, 1.4), 0.03, FLOOR)
-        canvas.box(TARGETS_LOW[1:], TARGETS_HIGH[1:], 0.005, GRID)
+        canvas.box(ur5.TARGETS_LOW[1:], ur5.TARGETS_HIGH[1:], 0.005, GRID)
         canvas.bar((-0.9, 0.0), (0.9, 0.0), 0.008, SLATE)
         canvas.bar((0.0, 0.0), shoulder, 0.06, INK)
         canvas.disc(target, 0.03, RED)
@@ -167,14 +156,14 @@ def flange_of(q: Pair) -> tuple[jax.Array, jax.Array, jax.Array]:
     return ur5.flange(sine_and_cosine(q[0]), sine_and_cosine(q[0] + q[1]))
 
 
-def _followed(state: URReacherState) -> Excursion:
+def _followed(state: URReacherState) -> ur5.Excursion:
     """As `cycletime.ur5.update_excursion`, for all copies together."""
     before = state.excursion
     outside = ~ur5.in_box(flange_of(state.target_q))
     begins = outside & ~before.outside
     found = _way_back_where(begins, state.q, state.target_q)
     back = jnp.where(begins, found[0], before.back[0]), jnp.where(begins, found[1], before.back[1])
-    return Excursion(outside, back, jnp.where(begins, ur5.fastest_joint(state.qd, jnp), before.entry_speed))
+    return ur5.Excursion(outside, back, jnp.where(begins, ur5.fastest_joint(state.qd, jnp), before.entry_speed))
 
 
 def _way_back_where(needed: jax.Array, q: Pair, target_q: Pair) -> Pair:
@@ -183,7 +172,7 @@ def _way_back_where(needed: jax.Array, q: Pair, target_q: Pair) -> Pair:
     # All changes in that turn, since XLA computes what does not before the loop, and so always.
     def find(carry: tuple[jax.Array, Pair, Pair]) -> tuple[jax.Array, Pair, Pair]:
         _, q, target_q = carry
-        shoulder, elbow = return_pose(jnp.stack(q), jnp.stack(target_q), jnp)
+        shoulder, elbow = ur5.return_pose(jnp.stack(q), jnp.stack(target_q), jnp)
         return jnp.zeros_like(needed), (shoulder, elbow), (shoulder, elbow)
 
     begin = lax.stop_gradient((needed, q, target_q))

@@ -116,7 +116,7 @@ class StandardLink:
         except LinkError as error:
             raise LinkError(f"{error} States come by RTDE alone, from software 3.4 on.") from None
         try:
-            return RtdeClient.begin(rtde, self._timeout_s, inputs)
+            return RtdeClient(rtde, self._timeout_s, inputs)
         except Exception:
             rtde.close()
             raise

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any
 
 from cycletime.errors import InputError
 from cycletime.robots.ur.types import (
@@ -21,16 +21,6 @@ from cycletime.robots.ur.types import (
     SafetyMode,
 )
 from cycletime.robots.ur.wire import rtde
-from cycletime.robots.ur.wire.rtde import (
-    IN_USE,
-    NOT_FOUND,
-    ControllerVersion,
-    Frame,
-    FrameParser,
-    FrameType,
-    Recipe,
-    Value,
-)
 
 _READ_BYTES = 1 << 16
 
@@ -118,69 +108,59 @@ _MAX_RATE_HZ = {"CB": 125.0, "e-Series": 500.0}
 class RtdeClient:
     """States by RTDE, as fast as the controller has them."""
 
-    def __init__(self, connection: Connection, timeout_s: float) -> None:
-        self._connection, self._timeout_s = connection, timeout_s
-        self._parser = FrameParser()
-        self._waiting: list[Frame] = []
-        self._recipe = Recipe(0, (), ())
-        self._inputs = Recipe(0, (), ())
-        self.period_s = 0.0
-        self.version = ""
-
-    @classmethod
-    def begin(cls, connection: Connection, timeout_s: float, inputs: tuple[str, ...] = ()) -> RtdeClient:
+    def __init__(self, connection: Connection, timeout_s: float, inputs: tuple[str, ...] = ()) -> None:
         """Negotiate and start; `inputs` are what will be written, if anything."""
-        states = cls(connection, timeout_s)
-        if not rtde.read_accepted(states._ask(rtde.protocol_version_request(), FrameType.PROTOCOL_VERSION)):
+        self._connection, self._timeout_s = connection, timeout_s
+        self._parser = rtde.FrameParser()
+        self._waiting: list[rtde.Frame] = []
+        if not rtde.read_accepted(self._ask(rtde.protocol_version_request(), rtde.FrameType.PROTOCOL_VERSION)):
             raise LinkError(
                 f"The controller does not speak version {rtde.PROTOCOL_VERSION} of RTDE: update its software."
             )
         version = rtde.read_controller_version(
-            states._ask(rtde.encode_frame(FrameType.CONTROLLER_VERSION), FrameType.CONTROLLER_VERSION)
+            self._ask(rtde.encode_frame(rtde.FrameType.CONTROLLER_VERSION), rtde.FrameType.CONTROLLER_VERSION)
         )
         frequency_hz = _MAX_RATE_HZ["e-Series" if version.major >= 5 else "CB"]
-        states.version, states.period_s = str(version), 1 / frequency_hz
-        states._recipe = states._agree_on_recipe(frequency_hz, version)
-        if inputs:
-            states._inputs = states._agree_on_inputs(inputs)
-        if not rtde.read_accepted(states._ask(rtde.encode_frame(FrameType.START), FrameType.START)):
+        self.version, self.period_s = str(version), 1 / frequency_hz
+        self._recipe = self._agree_on_recipe(frequency_hz)
+        self._inputs = self._agree_on_inputs(inputs) if inputs else rtde.Recipe(0, (), ())
+        if not rtde.read_accepted(self._ask(rtde.encode_frame(rtde.FrameType.START), rtde.FrameType.START)):
             raise LinkError(f"The controller (version {version}) refuses to send states by RTDE.")
-        return states
 
     def newest(self, timeout_s: float) -> ArmState | None:
         frames, self._waiting = self._waiting or self._parser.feed(self._connection.read(timeout_s)), []
         ours = [frame for frame in frames if self._is_ours(frame)]
         return _arm_state(self._recipe.unpack(ours[-1].payload)) if ours else None
 
-    def write(self, values: Sequence[Value]) -> None:
+    def write(self, values: Sequence[rtde.Value]) -> None:
         self._connection.send(rtde.data_package(self._inputs, values))
 
     def close(self) -> None:
         self._connection.close()
 
-    def _is_ours(self, frame: Frame) -> bool:
+    def _is_ours(self, frame: rtde.Frame) -> bool:
         """Whether it is a package of our recipe, and no text of the log."""
-        return frame.kind == FrameType.DATA and frame.payload[:1] == bytes([self._recipe.id])
+        return frame.kind == rtde.FrameType.DATA and frame.payload[:1] == bytes([self._recipe.id])
 
-    def _agree_on_recipe(self, frequency_hz: float, version: ControllerVersion) -> Recipe:
-        reply = self._ask(rtde.output_recipe_request(_OUTPUTS, frequency_hz), FrameType.OUTPUT_RECIPE)
+    def _agree_on_recipe(self, frequency_hz: float) -> rtde.Recipe:
+        reply = self._ask(rtde.output_recipe_request(_OUTPUTS, frequency_hz), rtde.FrameType.OUTPUT_RECIPE)
         recipe = rtde.read_recipe_reply(reply, _OUTPUTS)
-        if missing := recipe.refused(NOT_FOUND):
+        if missing := recipe.refused(rtde.NOT_FOUND):
             raise LinkError(
-                f"The controller (version {version}) does not tell {', '.join(missing)}: it needs 3.4 or later."
+                f"The controller (version {self.version}) does not tell {', '.join(missing)}: it needs 3.4 or later."
             )
         return recipe
 
-    def _agree_on_inputs(self, names: tuple[str, ...]) -> Recipe:
-        reply = self._ask(rtde.input_recipe_request(names), FrameType.INPUT_RECIPE)
+    def _agree_on_inputs(self, names: tuple[str, ...]) -> rtde.Recipe:
+        reply = self._ask(rtde.input_recipe_request(names), rtde.FrameType.INPUT_RECIPE)
         recipe = rtde.read_recipe_reply(reply, names)
-        if in_use := recipe.refused(IN_USE):
+        if in_use := recipe.refused(rtde.IN_USE):
             raise LinkError(f"Another client of the controller writes {', '.join(in_use)}: end that one first.")
-        if missing := recipe.refused(NOT_FOUND):
+        if missing := recipe.refused(rtde.NOT_FOUND):
             raise LinkError(f"The controller (version {self.version}) has no {', '.join(missing)}.")
         return recipe
 
-    def _ask(self, request: bytes, kind: FrameType) -> bytes:
+    def _ask(self, request: bytes, kind: rtde.FrameType) -> bytes:
         """The payload of the reply; texts of the controller's log, and states that still come, may lie between."""
         self._connection.send(request)
         countdown = Countdown(self._timeout_s)
@@ -196,18 +176,15 @@ class RtdeClient:
         )
 
 
-def _arm_state(values: dict[str, Value]) -> ArmState:
-    q, qd, target_q, target_qd = (
-        cast("tuple[float, ...]", values[name]) for name in ("actual_q", "actual_qd", "target_q", "target_qd")
-    )
+def _arm_state(values: Mapping[str, Any]) -> ArmState:
     return ArmState(
-        time_s=cast(float, values["timestamp"]),
-        q=q,
-        qd=qd,
-        target_q=target_q,
-        target_qd=target_qd,
-        robot_mode=RobotMode(cast(int, values["robot_mode"])),
-        safety_mode=SafetyMode(cast(int, values["safety_mode"])),
-        runtime_state=RuntimeState(cast(int, values["runtime_state"])),
-        speed_scaling=cast(float, values["speed_scaling"]),
+        time_s=values["timestamp"],
+        q=values["actual_q"],
+        qd=values["actual_qd"],
+        target_q=values["target_q"],
+        target_qd=values["target_qd"],
+        robot_mode=RobotMode(values["robot_mode"]),
+        safety_mode=SafetyMode(values["safety_mode"]),
+        runtime_state=RuntimeState(values["runtime_state"]),
+        speed_scaling=values["speed_scaling"],
     )

@@ -11,11 +11,11 @@ from itertools import count
 import numpy as np
 import pytest
 
-from cycletime.robots.ur.simulator.controller import tool_pose
+from cycletime.robots.ur.simulator.controller import rotation_vector
 from cycletime.robots.ur.simulator.launch import SimulatedController, simulated_controller
 from cycletime.robots.ur.simulator.profile import ProfileName, SimulatorSettings
 from cycletime.robots.ur.simulator.server import Ports
-from cycletime.ur5 import UR5, UR5E
+from cycletime.ur5 import UR5, UR5E, forward
 
 pytestmark = pytest.mark.robot
 STANDARD = Ports(30004, 30003, 29999, 30020)
@@ -50,7 +50,8 @@ def test_ur_rtde_receives_the_state(controller: SimulatedController, profile: Pr
     assert receiver.getActualQ() == pytest.approx(SimulatorSettings.start_q)
     assert receiver.getActualQd() == receiver.getTargetQd() == [0.0] * 6
     assert (receiver.getRobotMode(), receiver.getSafetyMode(), receiver.isProtectiveStopped()) == (7, 1, False)
-    told = tool_pose(np.array(SimulatorSettings.start_q), UR5 if profile == "cb3" else UR5E)
+    pose = forward(np.array(SimulatorSettings.start_q), UR5 if profile == "cb3" else UR5E)
+    told = (*pose[:3, 3], *rotation_vector(pose[:3, :3]))
     assert receiver.getActualTCPPose() == pytest.approx(told)
     first_s = receiver.getTimestamp()
     wait_for(lambda: receiver.getTimestamp() > first_s + 0.1)

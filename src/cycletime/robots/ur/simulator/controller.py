@@ -16,16 +16,10 @@ from cycletime.robots.ur.simulator.safety import SafetySystem, refusal_reason, v
 from cycletime.robots.ur.types import ArmState, Command, Joints, RobotMode, RuntimeState, SafetyMode, WireError
 from cycletime.robots.ur.wire.rtde import Value
 from cycletime.robots.ur.wire.script import command_of
-from cycletime.ur5 import Geometry, forward
+from cycletime.ur5 import ArmModel, forward
 
 _SMALL = 1e-6
 """An angle so near to 0 or to half a turn that its axis cannot be had from differences."""
-
-
-def tool_pose(q: Vector, geometry: Geometry) -> tuple[float, ...]:
-    """x, y, z of the flange in the base's frame, and its rotation vector."""
-    pose = forward(q, geometry)
-    return (*map(float, pose[:3, 3]), *rotation_vector(pose[:3, :3]))
 
 
 def rotation_vector(rotation: Vector) -> tuple[float, ...]:
@@ -55,7 +49,7 @@ class Controller:
         self, settings: SimulatorSettings | None = None, tell: Callable[[str], None] = lambda text: None
     ) -> None:
         self.settings = settings or SimulatorSettings()
-        self.model = self.settings.arm
+        self.model = ArmModel(period_s=self.settings.profile.period_s)
         self.arm = arms.arm_at_rest(self.settings.start_q)
         self.safety = SafetySystem()
         self.registers: dict[str, Value] = {}
@@ -82,8 +76,9 @@ class Controller:
         return self.safety.allows_motion and (self.arm.program is not None or bool(self.arm.pending))
 
     def pose_at(self, q: arms.Vector) -> tuple[float, ...]:
-        """Where the tool is with these angles: x, y, z and a rotation vector."""
-        return tool_pose(q, self.settings.profile.geometry)
+        """Where the flange is with these angles, in the base's frame: x, y, z and a rotation vector."""
+        pose = forward(q, self.settings.profile.geometry)
+        return (*map(float, pose[:3, 3]), *rotation_vector(pose[:3, :3]))
 
     def advance(self) -> None:
         before = self.arm

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from cycletime.robots.ur.types import Joints
 from cycletime.robots.ur.wire.rtde import ControllerVersion
-from cycletime.ur5 import UR5, UR5E, ArmModel, Geometry
+from cycletime.ur5 import UR5, UR5E, Geometry
 
 ProfileName: TypeAlias = Literal["cb3", "e"]
 
@@ -61,7 +61,3 @@ class SimulatorSettings:
     limits: TripLimits = TripLimits()
     start_q: Joints = (1.58724391, -2.4, 1.5, -0.71790582, 1.63685572, 1.00910473)
     """Where the arm stands at first: the pose in which UR-Reacher-2 begins."""
-
-    @property
-    def arm(self) -> ArmModel:
-        return ArmModel(period_s=self.profile.period_s)
