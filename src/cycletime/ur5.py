@@ -134,8 +134,6 @@ def nearest_solution(solutions: Solutions, reference: Array, xp: Any = np) -> tu
 
 @dataclass(frozen=True)
 class ArmModel:
-    """What the arm and its controller are like."""
-
     period_s: float = 0.008
     """Of the controller: 8 ms for CB2 and CB3, 2 ms for the e-Series."""
     servo_rate: float = 60.0
@@ -209,7 +207,6 @@ class Excursion(NamedTuple):
     """Whether the flange has left the safety box, and what was found when it did."""
 
     outside: Any = False
-    """Whether it is outside."""
     back: Pair = (0.0, 0.0)
     """The angles to return to."""
     entry_speed: Any = 0.0

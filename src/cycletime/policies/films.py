@@ -25,7 +25,6 @@ class CycleStart(NamedTuple):
 
 
 def check_film(path: Path) -> None:
-    """Refuse a film that cannot be written, before anything is played."""
     if path.suffix.lower() != ".gif":
         raise InputError(f"{str(path)!r} is not a film: give a name that ends in .gif.")
     if not path.parent.is_dir():

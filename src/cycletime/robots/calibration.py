@@ -26,14 +26,12 @@ from cycletime.training.spec import LearnerName
 
 _USABLE = 1 - DEFAULT_MARGIN
 MEASURE_S = 2.0
-"""How long each call is repeated."""
 
 
 @dataclass(frozen=True)
 class Calibration:
     dt: Duration
     env_dt: Duration
-    """The environment's step, of which cycle times are multiples."""
     period: int
     way: LearnWay
     act: CallTimes
@@ -63,7 +61,6 @@ class Calibration:
 
     @property
     def shortest_dt(self) -> Duration:
-        """The shortest cycle time, in whole environment steps, that leaves time to act and learn."""
         shortest_s = shortest_cycle_s(self.way, self.period, self.act, self.learn)
         return self.env_dt * max(1, ceil(shortest_s / self.env_dt.exact_s))
 

@@ -26,8 +26,6 @@ _SAME_INSTANT = 0.01
 
 
 class MonotonicClock(Protocol):
-    """Seconds that only grow, and a way to wait for one of them."""
-
     def now_s(self) -> float: ...
 
     def sleep_until(self, time_s: float) -> None:
@@ -93,8 +91,6 @@ class Tick:
 
 
 class Ticker:
-    """Waits for the points of an absolute grid, one after the other."""
-
     def __init__(self, dt: DurationLike, clock: MonotonicClock) -> None:
         self._dt = float(Duration(dt))
         self._clock = clock

@@ -33,8 +33,6 @@ _NEVER_IDENTICAL = "a robot is never in the same state twice"
 
 @dataclass(frozen=True)
 class RealTimeEngine(Engine):
-    """Runs on robots, one at a time."""
-
     name: ClassVar[str] = "real-time"
 
     def refusal(self, spec: RunSpec) -> str | None:
@@ -97,7 +95,6 @@ class RealTimeBatch(RunBatch):
 
     @cached_property
     def calibration(self) -> Calibration:
-        """What `act` and `learn` take here, measured once; the robot stands meanwhile."""
         return self.loop.calibrate()
 
     @cached_property

@@ -22,8 +22,6 @@ from cycletime.training.worlds import ActionBounds
 
 @dataclass(frozen=True)
 class AgentStep:
-    """One cycle, when it is over: what the agent saw and did, and what came of it."""
-
     observation: NDArray[np.float32]
     """[1, |S|]."""
     actions: NDArray[np.float32]

@@ -27,8 +27,6 @@ _SWITCH_S = 0.2e-3
 
 
 class InlineLearner:
-    """Learns in the loop's own thread: the loop waits for it."""
-
     def __init__(self, learner: Learner) -> None:
         self._learner = learner
 
@@ -143,7 +141,6 @@ class RobotActor:
         self._random.noise(self.period, self._row)  # drawn in bulk, while the robot stands
 
     def act(self, agent_state: PackedAgentState, observation: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The agent's own actions, [1, |A|]."""
         normals = self._random.noise(self.period, self._row)
         actions = self._actor.act(agent_state, observation, normals, self._agent_steps, np.array([self._begins]))
         self._begins = False

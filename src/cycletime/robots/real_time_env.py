@@ -17,7 +17,6 @@ from cycletime.robots.clock import MonotonicClock
 from cycletime.tasks.delays import NOT_REAL_TIME, SendReceiveEnv
 
 Provenance: TypeAlias = Literal["real robot", "simulated robot"]
-"""Where results come from."""
 
 
 @runtime_checkable
@@ -51,7 +50,6 @@ class RealTimeEnv(SendReceiveEnv, Protocol):
 
 
 def real_time_env_of(env: gymnasium.Env[Any, Any]) -> RealTimeEnv:
-    """The robot inside of an environment."""
     robot = env.unwrapped
     if not isinstance(robot, RealTimeEnv):
         raise InputError(f"{env} {NOT_REAL_TIME}")

@@ -41,7 +41,6 @@ def episode_line(episode: EpisodeRecord) -> str:
 
 
 def summarize_journal(entries: Sequence[JournalEntry], dt_s: float) -> list[str]:
-    """The lines of a summary of at least one episode, at a cycle time of `dt_s`."""
     episodes = [entry.episode for entry in entries]
     cycles = Cycles.joined(episode.cycles for episode in episodes)
     work_s = cycles.act_s + cycles.send_s + cycles.learn_s

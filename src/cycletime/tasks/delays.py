@@ -36,10 +36,8 @@ DelayLike: TypeAlias = "DurationLike | tuple[DurationLike, DurationLike] | list[
 """A span that may be zero, or the two ends of a range from which whole steps are drawn uniformly, ends included."""
 
 Step: TypeAlias = tuple[Any, Any, bool, bool, dict[str, Any]]
-"""What a step gives."""
 
 Redraw: TypeAlias = Literal["step", "episode"]
-"""How often a delay is drawn from its range."""
 
 _ZERO = re.compile(r"[+-]?(0+\.?0*|\.0+)(e[+-]?\d+)?(/[1-9]\d*)? ?([nuµμm]?s|min|h)?")
 _STREAM = 0xDE1A
@@ -52,7 +50,6 @@ NOT_REAL_TIME = (
     "is no environment for the real-time loop, which asks for send, receive, dt, clock and where: give one that has "
     "them, or another engine."
 )
-"""Ends the sentence that refuses an environment."""
 
 
 @runtime_checkable
@@ -101,7 +98,6 @@ class _TwoPartWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstruct
         return self._received(self.env.step(self._sent(action)))
 
     def send(self, action: Any) -> None:  # noqa: ANN401
-        """The first part of a robot's step."""
         send_receive_env_of(self.env).send(self._sent(action))
 
     def receive(self, env_steps: int = 1) -> Step:
@@ -162,7 +158,6 @@ class _Delay(_TwoPartWrapper):
         return float(self._step)
 
     def contract_timing(self, step: Duration) -> list[Timing]:
-        """For the contract of a policy that was trained with it."""
         drawn = (
             {} if self._low == self._high else {"drawn": "once per episode" if self._once_per_episode else "each step"}
         )
@@ -343,7 +338,6 @@ class RealTime(_TwoPartWrapper):
         return [*observation_names(self.env), *past_names(actions, self._history_steps)]
 
     def contract_timing(self, step: Duration) -> list[Timing]:
-        """For the contract of a policy that was trained with it."""
         history = self._history_steps
         return [timing("action delay", (1, 1), step), timing("action history", (history, history), step)]
 

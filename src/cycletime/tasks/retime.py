@@ -281,7 +281,6 @@ class Retime(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """An environment whose step is `env_dt`, with rewards that stay comparable per second."""
 
     time_step: TimeStep
-    """The physics step and the frame skip that were chosen."""
 
     def __init__(self, env: gym.Env[Any, Any], env_dt: DurationLike, physics_dt: DurationLike | None = None) -> None:
         """Change the time step of the wrapped environment, in place."""
@@ -300,7 +299,6 @@ class Retime(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     @property
     def env_dt(self) -> float:
-        """The environment's time step in seconds."""
         return float(self.time_step.env_dt)
 
     dt = env_dt  # by this name `CycleTime` asks how long a step lasts

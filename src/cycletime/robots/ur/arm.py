@@ -42,14 +42,10 @@ class RunningLine(NamedTuple):
 
 
 class Arm(NamedTuple):
-    """The arm and its controller at the end of a period."""
-
     tick: int
     """Periods since the controller was switched on."""
     q: Vector
-    """Angles, rad."""
     qd: Vector
-    """Their speeds, rad/s."""
     target_q: Vector
     target_qd: Vector
     program: RunningLine | None = None
@@ -87,7 +83,6 @@ def accelerate_towards(speeds: Vector, wanted: Vector, most: float) -> Vector:
 
 
 def _with_due_command(arm: Arm) -> Arm:
-    """The newest command that works from now on replaces what runs."""
     due = [command for tick, command in arm.pending if tick <= arm.tick]
     if not due:
         return arm

@@ -69,7 +69,6 @@ class Inspection:
 
 
 def inspect(address: Address) -> Inspection:
-    """Ask a controller for its versions and modes."""
     link = StandardLink(address)
     try:
         link.connect()

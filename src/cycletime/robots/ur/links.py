@@ -24,8 +24,6 @@ _C = TypeVar("_C")
 
 
 class StandardLink:
-    """One controller over its network interfaces."""
-
     def __init__(self, address: Address, timeout_s: float = _TIMEOUT_S) -> None:
         self._address, self._timeout_s = address, timeout_s
         self._states: RtdeClient | None = None
@@ -41,7 +39,6 @@ class StandardLink:
         return _connected(self._states).version
 
     def connect(self) -> None:
-        """Connect, and begin the stream of states."""
         self.close()
         try:
             self._begin()
@@ -64,7 +61,6 @@ class StandardLink:
         return state
 
     def send(self, command: Command) -> None:
-        """Send a command as one line, which replaces the one that runs."""
         line = script_line(command)
         _connected(self._scripts).send(line.encode("ascii") + b"\n")
 

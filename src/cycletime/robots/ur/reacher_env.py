@@ -161,7 +161,6 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Stop the arm, move it to its first pose, and choose a target."""
         if options:
             raise InputError(f"{next(iter(options))!r} is no reset option: there are none.")
         super().reset(seed=seed)

@@ -29,10 +29,8 @@ _READ_BYTES = 1 << 16
 class Address:
     host: str
     rtde: int = RTDE_PORT
-    """States, and registers."""
     realtime: int = REALTIME_PORT
     dashboard: int = DASHBOARD_PORT
-    """Questions and releases, as text."""
 
     def __post_init__(self) -> None:
         if not self.host.strip():
@@ -82,8 +80,6 @@ class Connection:
 
 
 class Countdown:
-    """What is left of a time."""
-
     def __init__(self, time_s: float) -> None:
         self._until_s = time.monotonic() + time_s
 
@@ -106,8 +102,6 @@ _MAX_RATE_HZ = {"CB": 125.0, "e-Series": 500.0}
 
 
 class RtdeClient:
-    """States by RTDE, as fast as the controller has them."""
-
     def __init__(self, connection: Connection, timeout_s: float, inputs: tuple[str, ...] = ()) -> None:
         """Negotiate and start; `inputs` are what will be written, if anything."""
         self._connection, self._timeout_s = connection, timeout_s

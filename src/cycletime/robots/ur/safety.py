@@ -240,15 +240,11 @@ def _is_valid(command: Command) -> bool:
 
 
 class StopAction(IntEnum):
-    """What is to be done now."""
-
     GO_ON = 0
-    """The arm may be moved."""
     WAIT = 1
     UNLOCK = 2
     """Ask the dashboard to release the protective stop, and tell its reply by `unlock_replied`."""
     ABORT = 3
-    """End the run, for the reason given."""
 
 
 _RELEASE_AFTER_S = 5.5

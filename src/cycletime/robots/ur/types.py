@@ -198,7 +198,6 @@ def pack_command(command: Command | None) -> tuple[int, list[float]]:
 
 
 def unpack_command(kind: int, numbers: Sequence[float]) -> Command | None:
-    """What `pack_command` packed."""
     if kind == 0:
         return None
     if not 0 < kind <= len(_COMMANDS):

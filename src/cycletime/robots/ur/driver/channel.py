@@ -72,8 +72,6 @@ class DriverReport:
 
 @dataclass(frozen=True)
 class Order:
-    """What an agent wants, and a sign of its life."""
-
     number: int
     """Counted from 1; the same order may be left again, with a newer sign of life."""
     sent_s: float
@@ -81,7 +79,6 @@ class Order:
     alive_s: float
     """When the agent last asked for a state or ordered something."""
     command: Command | None = None
-    """What the arm is to do; None before the first command."""
 
 
 _ORDER = struct.Struct(f"=Qddb{COMMAND_NUMBERS}d")
@@ -134,8 +131,6 @@ _TRIES = 100
 
 
 class Mailbox:
-    """The newest message from one process to others."""
-
     def __init__(self, memory: memoryview) -> None:
         """Use this memory, zeros at first, which the other side has as well."""
         half = len(memory) >> 1
@@ -145,7 +140,6 @@ class Mailbox:
         self._number = newest[0] if newest else 0
 
     def write(self, message: bytes) -> None:
-        """Leave a message; the one before stays whole until this one is."""
         if len(message) > self._room:
             raise ValueError(f"A message of {len(message)} bytes does not fit into {self._room}.")
         self._number += 1
@@ -180,8 +174,6 @@ _MAILBOX_BYTES = 4096
 
 
 class SharedMemory:
-    """Orders one way, reports the other."""
-
     def __init__(self, files: tuple[int, int] | None = None) -> None:
         """Make it, or open what a process was started with: the files of the memory and of the bell."""
         if files is None:
@@ -202,7 +194,6 @@ class SharedMemory:
         return decode_order(newest[1]) if newest else None
 
     def leave_report(self, report: DriverReport) -> None:
-        """Replace the report before, and ring."""
         self._reports.write(encode_report(report))
         os.eventfd_write(self.files[1], 1)
 

@@ -60,7 +60,6 @@ class DriverTimeouts:
     lost_s: float = 1.0
     """Without a state for this long, the connection is made again."""
     retry_s: float = 0.5
-    """Between attempts to do so."""
     give_up_s: float = CONNECTION_TIMEOUT_S
     """Without a state for this long they end, and the run with them."""
     rest_s: float = 3.0
@@ -68,8 +67,6 @@ class DriverTimeouts:
 
 
 class DriverChannel(Protocol):
-    """Where the agent's orders lie, and the driver's reports go."""
-
     def order(self) -> Order | None: ...
 
     def publish(self, report: DriverReport) -> None: ...
@@ -79,8 +76,6 @@ class DriverChannel(Protocol):
 
 
 class Driver:
-    """Drives one arm for one agent."""
-
     def __init__(
         self,
         link: RobotLink,
@@ -302,8 +297,6 @@ REACHER_LIMITS = ArmLimits(
 
 @dataclass(frozen=True)
 class DriverSettings:
-    """Which arm a driver drives, by which rules."""
-
     address: Address
     limits: ArmLimits = REACHER_LIMITS
     timeouts: DriverTimeouts = field(default_factory=DriverTimeouts)

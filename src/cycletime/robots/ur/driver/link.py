@@ -60,7 +60,6 @@ class DriverLink:
         return (self._memory and self._memory.report()) or DriverReport(Phase.STARTING)
 
     def connect(self) -> None:
-        """Start the driver, and wait for its first state."""
         self.close()
         self._memory, self.received = SharedMemory(), DriverReport(Phase.STARTING)
         self._process = subprocess.Popen(
@@ -100,7 +99,6 @@ class DriverLink:
         self._order = order
 
     def dashboard(self, line: str) -> str:
-        """Ask the dashboard, on a connection of the agent's own."""
         return self._questions.dashboard(line)
 
     def close(self) -> None:

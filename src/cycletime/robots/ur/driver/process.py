@@ -24,15 +24,11 @@ _MODULE = "cycletime.robots.ur.driver.process"
 
 
 def driver_command(settings: DriverSettings, files: tuple[int, int]) -> list[str]:
-    """The command line of a driver that this process starts with these open files."""
     return [sys.executable, "-m", _MODULE, settings.as_text(), *map(str, (*files, os.getpid()))]
 
 
 class AgentChannel:
-    """The shared memory, as the driver sees it, and whether there is anybody at the other end."""
-
     def __init__(self, memory: SharedMemory, agent: int) -> None:
-        """Say which process the agent is; signals end its service as well."""
         self._memory, self._agent = memory, agent
         self._asked_to_end = False
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -43,8 +43,6 @@ _LOG_LINES = 1000
 
 
 class Controller:
-    """A controller that is switched on, with its brakes released."""
-
     def __init__(
         self, settings: SimulatorSettings | None = None, tell: Callable[[str], None] = lambda text: None
     ) -> None:
@@ -90,7 +88,6 @@ class Controller:
         self.state = self._measured()
 
     def run_line(self, line: str) -> None:
-        """A script line has arrived; it replaces what runs, once it has got through."""
         if self._takes_scripts(line):
             try:
                 self.run(command_of(line))
@@ -98,7 +95,6 @@ class Controller:
                 self.say(str(error), level=1)
 
     def run_command(self, command: Command) -> None:
-        """A command of lock-step has arrived: it is taken where a script line would be."""
         if self._takes_scripts("a command of lock-step"):
             self.run(command)
 
@@ -161,8 +157,6 @@ def _tuple(values: arms.Vector) -> Joints:
 
 
 class Session(ABC):
-    """What a controller says to one client, over one of its interfaces: bytes in, bytes out."""
-
     greeting = b""
     wants_to_leave = False
 

@@ -21,8 +21,6 @@ _INTERFACES = ("rtde", "realtime", "dashboard")
 
 @dataclass
 class StreamFaults:
-    """What is wrong with the network between the controller and its clients."""
-
     frozen_until_s: float = 0.0
     """The controller's time until which nothing is streamed."""
     delay_s: float = 0.0

@@ -31,12 +31,10 @@ class SimulatedController:
     pid: int
 
     def fault(self, line: str) -> str:
-        """Ask for a fault, such as 'protective stop'; the reply."""
         return request_fault(self.address, self.ports.admin, line)
 
 
 def request_fault(address: str, port: int, line: str) -> str:
-    """Ask the simulated controller at an address for a fault; the reply."""
     with (
         create_connection((address, port), timeout=_FAULT_TIMEOUT_S) as connection,
         connection.makefile("r") as replies,
@@ -82,7 +80,6 @@ def open_server(
     ports: Ports,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Server:
-    """Listen as a simulated controller, and tell what its log says."""
     timing = LockStep() if pace is None else FreeRunning(pace, time.monotonic)
     return Server(Controller(settings, tell), timing, address, ports)
 

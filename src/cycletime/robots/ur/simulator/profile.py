@@ -14,11 +14,8 @@ ProfileName: TypeAlias = Literal["cb3", "e"]
 
 @dataclass(frozen=True)
 class ControllerProfile:
-    """What differs between the generations of controllers."""
-
     version: ControllerVersion
     date: str
-    """As the dashboard prints it."""
     period_s: float
     remote_control: bool
     """Whether it takes scripts only while it is in remote control."""

@@ -19,7 +19,6 @@ def _register_types(direction: str) -> dict[str, str]:
 
 
 _INPUT_TYPES = _register_types("input")
-"""All that a client may write."""
 _REGISTER_TYPES = _INPUT_TYPES | _register_types("output")
 
 
@@ -106,8 +105,6 @@ class InputOwners:
 
 
 class RtdeSession(Session):
-    """One client of port 30004."""
-
     def __init__(self, controller: Controller, owners: InputOwners) -> None:
         self._controller = controller
         self._owners = owners

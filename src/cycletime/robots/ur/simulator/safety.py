@@ -51,8 +51,6 @@ _POWER_CUT = (
 
 @dataclass
 class SafetySystem:
-    """Both modes, and since when a protective stop holds."""
-
     robot_mode: RobotMode = RobotMode.RUNNING
     safety_mode: SafetyMode = SafetyMode.NORMAL
     stopped_at_s: float = 0.0
@@ -73,7 +71,6 @@ class SafetySystem:
             self.robot_mode = RobotMode.POWER_OFF
 
     def unlock(self, time_s: float) -> str:
-        """Leave a protective stop; the dashboard's reply."""
         if self.safety_mode is not SafetyMode.PROTECTIVE_STOP:
             return UNLOCKED
         if time_s - self.stopped_at_s < UNLOCK_AFTER_S:

@@ -27,8 +27,6 @@ from cycletime.robots.ur.wire.rtde import LOCKSTEP_GRANT
 
 @dataclass(eq=False)
 class Client:
-    """A connection, with what is still to be sent."""
-
     interface: str
     socket: socket
     """Non-blocking."""
@@ -62,10 +60,7 @@ lines would end and watchdogs bark for want of them."""
 
 
 class FreeRunning:
-    """A controller whose time passes by itself."""
-
     skips_packages = True
-    """A client that reads too slowly misses packages, as with a real controller."""
 
     def __init__(self, pace: float, now_s: Callable[[], float]) -> None:
         """With `pace` of the controller's seconds in a real one."""
@@ -92,8 +87,6 @@ class FreeRunning:
 
 
 class LockStep:
-    """A controller whose time passes as far as a client has granted."""
-
     skips_packages = False
 
     def due_in_s(self, controller: Controller) -> float | None:
@@ -125,8 +118,6 @@ class Ports:
 
 
 class Server:
-    """A controller's listening sockets and clients."""
-
     def __init__(self, controller: Controller, timing: Timing, address: str, ports: Ports) -> None:
         if not address.strip():  # the system would take it for all of this machine's interfaces
             raise InputError(f"--address is {quote(address)}: give an address of this machine, such as 127.0.0.1.")
@@ -165,7 +156,6 @@ class Server:
             self.step()
 
     def step(self) -> None:
-        """Wait until something arrives or a tick is due, and do it."""
         for key, events in self._selector.select(self._timing.due_in_s(self._controller)):
             if isinstance(key.data, Client):
                 self._serve(key.data, events)

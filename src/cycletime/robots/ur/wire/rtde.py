@@ -22,8 +22,6 @@ _MAX_FRAME_BYTES = 0xFFFF
 
 
 class FrameType(IntEnum):
-    """The types of RTDE frames; each is an ASCII letter."""
-
     PROTOCOL_VERSION = ord("V")
     CONTROLLER_VERSION = ord("v")
     OUTPUT_RECIPE = ord("O")
@@ -96,8 +94,6 @@ def split_names(text: bytes) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Recipe:
-    """The layout of one kind of data package."""
-
     id: int
     """Its number, the first byte of the package."""
     names: tuple[str, ...]
@@ -209,7 +205,6 @@ def recipe_reply(kind: FrameType, recipe: Recipe) -> bytes:
 
 
 def read_recipe_reply(payload: bytes, names: Sequence[str]) -> Recipe:
-    """The recipe that a controller made of a request."""
     types = split_names(payload[1:])
     if not payload or len(types) != len(names):
         raise WireError(f"The controller gave {len(types)} types for {len(names)} variables.")
@@ -244,6 +239,5 @@ LOCKSTEP_INPUTS = (LOCKSTEP_COMMAND, *LOCKSTEP_VALUES, LOCKSTEP_GRANT)
 
 
 def lockstep_values(grant: int, command: Command | None = None) -> tuple[float | int, ...]:
-    """The values of a package, in the order of `LOCKSTEP_INPUTS`."""
     kind, numbers = pack_command(command)
     return (kind, *numbers, grant)

@@ -20,7 +20,6 @@ _MAX_CALL_CHARACTERS = 1000
 
 
 def script_line(command: Command) -> str:
-    """The one-line program that a command is, without the line's end."""
     match command:
         case SpeedJ(qd, acceleration, time_s):
             ends = f", {_number(time_s)}" if time_s > 0 else ""
