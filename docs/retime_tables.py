@@ -15,7 +15,7 @@ import gymnasium as gym
 
 from cycletime.duration import Duration, DurationLike, cycle_steps
 from cycletime.errors import InputError
-from cycletime.tasks.retime import BUILT_IN, RETIMINGS, Retime, TimeStep, find_retiming, retime
+from cycletime.tasks.retime import RETIMINGS, Retime, TimeStep, find_retiming, retime
 
 SEEDS = range(30)
 
@@ -129,7 +129,7 @@ def play_random_torques(env: Retime, hold_steps: int, seed: int) -> Episode:
 
 
 if __name__ == "__main__":
-    chosen = sys.argv[1:] or BUILT_IN
+    chosen = sys.argv[1:] or list(RETIMINGS)
     try:
         print(terms_table(chosen), worlds_table(chosen), sep="\n\n")
     except InputError as error:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from enum import Enum
 from importlib.util import find_spec
 from math import ceil, floor, inf
-from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias
 
 import gymnasium as gym
@@ -240,15 +239,11 @@ _MUJOCO_TERMS = {
 }
 _PENDULUM_TERMS = (RewardTerm("-(angle^2 + 0.1 w^2 + 0.001 action^2), before the step", Kind.RATE),)
 
-_RETIMINGS: dict[str, Retiming] = {
+RETIMINGS: dict[str, Retiming] = {
     **{env_id: Retiming(MujocoClock(), terms) for env_id, terms in _MUJOCO_TERMS.items()},
     "Pendulum-v1": Retiming(AttributeClock("dt"), _PENDULUM_TERMS),
 }
-
-RETIMINGS: Mapping[str, Retiming] = MappingProxyType(_RETIMINGS)
 """What is known, by Gymnasium id; `register_retiming` adds to it."""
-
-BUILT_IN = tuple(RETIMINGS)
 
 
 def register_retiming(env_id: str, terms: Sequence[RewardTerm], clock: Clock | None = None) -> None:
@@ -262,19 +257,19 @@ def register_retiming(env_id: str, terms: Sequence[RewardTerm], clock: Clock | N
     Raises:
         InputError: if the id is known already, or if the terms cannot be told apart.
     """
-    if env_id in _RETIMINGS:
+    if env_id in RETIMINGS:
         raise InputError(f"{env_id!r} is known already: register your own environment under an id of its own.")
     check_terms(terms)
-    _RETIMINGS[env_id] = Retiming(clock or MujocoClock(), tuple(terms))
+    RETIMINGS[env_id] = Retiming(clock or MujocoClock(), tuple(terms))
 
 
 def find_retiming(env_id: str) -> Retiming:
-    if env_id not in _RETIMINGS:
+    if env_id not in RETIMINGS:
         raise InputError(
             f"The reward terms of {env_id!r} are not known: describe them with register_retiming({env_id!r}, terms), "
-            f"or choose one of {', '.join(sorted(_RETIMINGS))}."
+            f"or choose one of {', '.join(sorted(RETIMINGS))}."
         )
-    return _RETIMINGS[env_id]
+    return RETIMINGS[env_id]
 
 
 class Retime(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -355,31 +350,24 @@ def retime(
     Raises:
         InputError: if the environment is not known, or if a time is not a whole multiple where it has to be.
     """
-    env = _make_plain(env_id, make_kwargs)
+    name = _name(env_id)
+    clock = find_retiming(name).clock
+    if isinstance(clock, MujocoClock) and find_spec("mujoco") is None:
+        raise InputError("MuJoCo is not installed: pip install 'cycletime[mujoco]'.")
+    for count, instead in _STEP_COUNTS.items():
+        if count in make_kwargs:
+            raise InputError(
+                f"{count}={make_kwargs[count]!r} counts steps, whose length changes: give {instead} instead."
+            )
+    env: gym.Env[Any, Any] = gym.make(env_id, max_episode_steps=-1, **make_kwargs)
     refuse_second_retiming(env)
-    most_steps = (env_id if isinstance(env_id, EnvSpec) else gym.spec(_name(env_id))).max_episode_steps
-    limit = None if most_steps is None else _clock_of(env_id).read(env.unwrapped).env_dt * most_steps
+    most_steps = (env_id if isinstance(env_id, EnvSpec) else gym.spec(name)).max_episode_steps
+    limit = None if most_steps is None else clock.read(env.unwrapped).env_dt * most_steps
     if time_limit is not None:
         limit = None if isinstance(time_limit, float) and time_limit == inf else Duration(time_limit)
     if limit is not None:
         env = TimeLimit(env, whole_steps("time_limit", limit.exact_s, Duration(env_dt), least=1))
     return Retime(env, env_dt, physics_dt)
-
-
-def _clock_of(env_id: str | EnvSpec) -> Clock:
-    return find_retiming(_name(env_id)).clock
-
-
-def _make_plain(env_id: str | EnvSpec, make_kwargs: dict[str, Any]) -> gym.Env[Any, Any]:
-    if isinstance(_clock_of(env_id), MujocoClock) and find_spec("mujoco") is None:
-        raise InputError("MuJoCo is not installed: pip install 'cycletime[mujoco]'.")
-    for name, instead in _STEP_COUNTS.items():
-        if name in make_kwargs:
-            raise InputError(
-                f"{name}={make_kwargs[name]!r} counts steps, whose length changes: give {instead} instead."
-            )
-    env: gym.Env[Any, Any] = gym.make(env_id, max_episode_steps=-1, **make_kwargs)
-    return env
 
 
 def _name(env_id: str | EnvSpec) -> str:

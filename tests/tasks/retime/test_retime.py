@@ -15,7 +15,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
 
 from cycletime import Duration, InputError
-from cycletime.tasks.retime import BUILT_IN, retime
+from cycletime.tasks.retime import RETIMINGS, retime
 from docs.retime_tables import own_time_limit
 from tests.tasks.retime.own import own_time_step
 
@@ -58,7 +58,7 @@ def trace(env: gym.Env[Any, Any], n: int = 25, seed: int = 3) -> list[Any]:
 
 
 def test_what_is_known_is_what_is_tested() -> None:
-    assert sorted(BUILT_IN) == IDS
+    assert sorted(RETIMINGS) == IDS
 
 
 @pytest.mark.parametrize("env_id", IDS)

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 
 from cycletime.tasks.cycle_time import CycleTime
-from cycletime.tasks.retime import BUILT_IN, retime
+from cycletime.tasks.retime import RETIMINGS, retime
 from tests.tasks.retime.own import own_time_step
 
-MUJOCO_IDS = sorted(set(BUILT_IN) - {"Pendulum-v1"})
+MUJOCO_IDS = sorted(set(RETIMINGS) - {"Pendulum-v1"})
 HELD = {"reward_forward", "reward_ctrl", "reward_quadctrl", "reward_survive"}  # equal up to rounding
 CYCLES = 6
 

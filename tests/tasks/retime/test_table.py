@@ -13,7 +13,7 @@ import pytest
 from cycletime import Duration, InputError
 from cycletime.tasks.cycle_time import CycleTime
 from cycletime.tasks.retime import (
-    _RETIMINGS,
+    RETIMINGS,
     AttributeClock,
     Clock,
     Kind,
@@ -63,7 +63,7 @@ def sled_id() -> Iterator[str]:
     gym.register("Test/Sled-v0", entry_point=lambda **keywords: Sled(**keywords), max_episode_steps=30)
     yield "Test/Sled-v0"
     gym.registry.pop("Test/Sled-v0")
-    _RETIMINGS.pop("Test/Sled-v0", None)
+    RETIMINGS.pop("Test/Sled-v0", None)
 
 
 @pytest.mark.parametrize("env_dt", ["100ms", "50ms", "20ms", "7.5ms"])
@@ -105,7 +105,7 @@ def test_the_command_refuses_an_unknown_environment_in_one_sentence() -> None:
 def test_an_environment_that_asserts_its_frame_rate_can_be_retimed(request: pytest.FixtureRequest) -> None:
     """Gymnasium's v4 environments do, in their constructor and against an attribute of their class."""
     register_retiming("Hopper-v4", [RewardTerm("forward + alive - control", Kind.RATE)])
-    request.addfinalizer(lambda: _RETIMINGS.pop("Hopper-v4"))
+    request.addfinalizer(lambda: RETIMINGS.pop("Hopper-v4"))
     env: Any = retime("Hopper-v4", "1ms")
     assert (env.unwrapped.dt, env.metadata["render_fps"]) == (0.001, 1000)
     assert type(env.unwrapped).metadata["render_fps"] == 125

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from cycletime import Duration, InputError
-from cycletime.tasks.retime import BUILT_IN
+from cycletime.tasks.retime import RETIMINGS
 from docs.retime_tables import compare_worlds, terms_table, worlds_table
 
 ROOT = Path(__file__).parents[3]
@@ -59,9 +59,9 @@ def test_a_step_over_which_torques_cannot_be_held_is_refused() -> None:
 
 def test_the_page_and_the_kept_tables_are_what_the_command_prints() -> None:
     page, kept = PAGE.read_text(), KEPT.read_text()
-    terms = terms_table(BUILT_IN)
+    terms = terms_table(RETIMINGS)
     assert terms in kept
     own_steps = re.findall(r"^\| (\w+)-v(\d) \| \S+ x \d+ = (\d+)ms", terms, re.MULTILINE)
-    assert len(own_steps) == len(BUILT_IN)
+    assert len(own_steps) == len(RETIMINGS)
     assert all(f"{name}-v1 ({ms} ms)" in page or f"{name} ({ms} ms)" in page for name, _, ms in own_steps)
     assert all(row in kept for row in worlds_table(["Reacher-v5"]).splitlines())

@@ -32,11 +32,11 @@ class StandardLink:
 
     @property
     def period_s(self) -> float:
-        return _connected(self._states).period_s
+        return connected(self._states).period_s
 
     @property
     def version(self) -> str:
-        return _connected(self._states).version
+        return connected(self._states).version
 
     def connect(self) -> None:
         self.close()
@@ -62,7 +62,7 @@ class StandardLink:
 
     def send(self, command: Command) -> None:
         line = script_line(command)
-        _connected(self._scripts).send(line.encode("ascii") + b"\n")
+        connected(self._scripts).send(line.encode("ascii") + b"\n")
 
     def dashboard(self, line: str) -> str:
         """Ask the dashboard; its connection is made when it is first needed, and again where it was lost."""
@@ -100,7 +100,7 @@ class StandardLink:
         self._states = self._begin_states()
 
     def _wait_for_state(self, timeout_s: float) -> ArmState:
-        client, countdown = _connected(self._states), Countdown(timeout_s)
+        client, countdown = connected(self._states), Countdown(timeout_s)
         while (state := client.newest(countdown.left_s())) is None:
             if not countdown.left_s():
                 raise StateTimeoutError(f"The controller at {self._address.host} sent no state for {timeout_s:g} s.")
@@ -134,7 +134,7 @@ class StandardLink:
         self._dashboard = None
 
 
-def _connected(connection: _C | None) -> _C:
+def connected(connection: _C | None) -> _C:
     if connection is None:
         raise LinkError("The link is not connected: call connect() first.")
     return connection
@@ -167,7 +167,7 @@ class LockstepLink(StandardLink):
         """Let one tick pass, with the command that was sent last, if one was; the state at its end."""
         self._tick += 1
         command, self._command = self._command, None
-        _connected(self._states).write(lockstep_values(self._tick, command))
+        connected(self._states).write(lockstep_values(self._tick, command))
         return self._wait_for_state(max(timeout_s, self._patience_s))
 
     def send(self, command: Command) -> None:

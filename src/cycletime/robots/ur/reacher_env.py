@@ -251,22 +251,19 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
     def _moved_to_start(self) -> bool:
         """Try; whether neither a stop nor a silence of the controller came between."""
         with suppress(MoveInterruptedError):
-            return self._tried_to_move_to_start()
+            self._send(STOP)
+            self._wait("at a stand", lambda state: state.stands or self._is_stopped(), _RESET_TIMEOUT_S)
+            if self._is_stopped():
+                return False
+            self._send(MOVE_TO_START)
+            moved_s = self._state.time_s + MOVE_TO_START.time_s
+            self._wait(
+                "in its first pose",
+                lambda state: (state.time_s > moved_s and _is_at_start(state)) or self._is_stopped(),
+                _RESET_TIMEOUT_S,
+            )
+            return not self._is_stopped()
         return False
-
-    def _tried_to_move_to_start(self) -> bool:
-        self._send(STOP)
-        self._wait("at a stand", lambda state: state.stands or self._is_stopped(), _RESET_TIMEOUT_S)
-        if self._is_stopped():
-            return False
-        self._send(MOVE_TO_START)
-        moved_s = self._state.time_s + MOVE_TO_START.time_s
-        self._wait(
-            "in its first pose",
-            lambda state: (state.time_s > moved_s and _is_at_start(state)) or self._is_stopped(),
-            _RESET_TIMEOUT_S,
-        )
-        return not self._is_stopped()
 
     def _is_stopped(self) -> bool:
         return not self._state.safety_mode.allows_motion

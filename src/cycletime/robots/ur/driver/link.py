@@ -11,7 +11,7 @@ from cycletime.robots.clock import MonotonicClock, WallClock
 from cycletime.robots.ur.driver.channel import DriverReport, Order, Phase, SharedMemory
 from cycletime.robots.ur.driver.driver import DriverSettings, RobotStoppedError
 from cycletime.robots.ur.driver.process import driver_command
-from cycletime.robots.ur.links import StandardLink
+from cycletime.robots.ur.links import StandardLink, connected
 from cycletime.robots.ur.rtde_client import Countdown
 from cycletime.robots.ur.safety import Override
 from cycletime.robots.ur.types import ArmState, Command, LinkError, MoveInterruptedError, MoveJ, StateTimeoutError
@@ -116,9 +116,7 @@ class DriverLink:
         self._process = self._memory = None
 
     def _running(self) -> SharedMemory:
-        if self._memory is None:
-            raise LinkError("The link is not connected: call connect() first.")
-        return self._memory
+        return connected(self._memory)
 
     def _give_sign_of_life(self, memory: SharedMemory) -> None:
         self._order = replace(self._order, alive_s=self.clock.now_s())
