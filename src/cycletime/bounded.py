@@ -19,12 +19,7 @@ _FILE_KINDS = {
 
 
 def read_bounded_text(path: str | os.PathLike[str], most_bytes: int, encoding: str = "utf-8-sig") -> str:
-    """The UTF-8 text of a file, line ends as they are; the encoding 'utf-8' keeps a byte order mark.
-
-    Raises:
-        InputError: if there is no such file, if it does not end (a pipe, a device), if it has more than
-            ``most_bytes``, if it is not UTF-8 text, or if it cannot be read.
-    """
+    """The UTF-8 text of a file, line ends as they are; the encoding 'utf-8' keeps a byte order mark."""
     if "\0" in str(path):
         raise InputError(f"{str(path)!r} cannot be the name of a file.")
     try:
@@ -49,12 +44,7 @@ def read_bounded(path: Path, most_bytes: int) -> bytes:
 
 
 def open_regular(path: Path, most_bytes: int | None = None) -> BufferedReader:
-    """A regular file, open to be read; what does not end or would be waited for (a pipe, a device) is refused.
-
-    Raises:
-        InputError: if it is no regular file, or larger than ``most_bytes``.
-        OSError: if it cannot be opened.
-    """
+    """A regular file, open to be read; what does not end or would be waited for (a pipe, a device) is refused."""
     _check_regular_file(path, path.stat())
     # The name may mean another thing by now, and opening a pipe would wait for its writer.
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))

@@ -102,11 +102,7 @@ class DurationField:
 
 
 def typed_duration(value: DurationLike) -> Duration:
-    """A span that someone typed, where also a number of one second or more needs a unit: 16 may mean milliseconds.
-
-    Raises:
-        InputError: if it is not a time span, or lacks its unit.
-    """
+    """A span that someone typed, where also a number of one second or more needs a unit: 16 may mean milliseconds."""
     span = Duration(value)
     if not isinstance(value, Duration | str):
         _require_unit(str(value), span.exact_s)

@@ -34,11 +34,7 @@ class NotInstalledError(ModuleNotFoundError, InputError):
 
 
 class EnvError(Exception):
-    """An environment that failed with an error of the system's, such as a lost connection: its cause tells where.
-
-    Neither a wrong input nor our own output or disk, for which such errors would be taken elsewhere. So its traceback
-    is shown.
-    """
+    """An environment that failed with an error of the system's, such as a lost connection: its traceback is shown."""
 
 
 def error_sentence(error: Exception) -> str:

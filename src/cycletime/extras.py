@@ -25,11 +25,7 @@ _PACKAGES = {
 
 @contextmanager
 def require_extras(who: str, install: str | None = None) -> Iterator[None]:
-    """Tell in one sentence which extra is missing for what is imported inside; the outermost `who` is the one told.
-
-    Raises:
-        NotInstalledError: if one is.
-    """
+    """Tell in one sentence which extra is missing for what is imported inside; the outermost `who` is the one told."""
     try:
         yield
     except ModuleNotFoundError as error:

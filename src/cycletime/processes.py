@@ -140,9 +140,6 @@ def owned_process(
     """Start a command in a session of its own; when the block ends it is killed, and all that it has started.
 
     To let it end in order, wait for it inside the block, with a timeout; `terminate` asks it to.
-
-    Raises:
-        OSError: if the command cannot be started.
     """
     environment = dict(os.environ if env is None else env)
     with _guarded() as token:

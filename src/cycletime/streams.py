@@ -1,8 +1,4 @@
-"""Standard output and standard error, on which nothing that cannot be written ends the work.
-
-A log on a full disk, a terminal that is gone, a reader such as head that has seen enough, an output that was closed or
-has no letters but ASCII: whoever prints need not think of them.
-"""
+"""Standard output and standard error, on which nothing that cannot be written ends the work."""
 
 from __future__ import annotations
 

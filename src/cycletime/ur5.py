@@ -276,15 +276,7 @@ def guard_action(
     """The speeds that are commanded for an action, and their acceleration.
 
     Outside of the box the arm goes slowly back; a joint outside of its bounds goes back as fast as the agent wanted to
-    move at all.
-
-    Args:
-        action: The agent's.
-        q: Measured angles.
-        qd: Measured speeds.
-        target_q: Angles that the controller is steering to, which tell what is outside.
-        excursion: As it is now.
-        xp: NumPy or jax.numpy.
+    move at all. What is outside is told by ``target_q``, the angles that the controller is steering to.
     """
     way = [back - angle for back, angle in zip(excursion.back, q, strict=True)]
     hurry = _RETURN_SPEED / xp.sqrt(way[0] ** 2 + way[1] ** 2 + _SHORTEST_WAY**2)

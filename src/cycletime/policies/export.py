@@ -1,7 +1,7 @@
 """Policies for other programs, NumPy and ONNX, each compared with the JAX policy before it gets its place.
 
-The ONNX graph, of operators that every runtime has, takes observation [batch, n] and gives action [batch, m], the
-deterministic one as the environment takes it, and mean and std [batch, m] before squashing and mapping.
+The ONNX graph takes observation [batch, n] and gives action [batch, m], the deterministic one as the environment takes
+it, and mean and std [batch, m] before squashing and mapping.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Before a robot moves: what `act` and `learn` take on this machine, on the run's own shapes, and whether that fits.
-
-A cycle time into which they do not fit is refused, with the shortest that they would fit into. All programs of the loop
-are compiled on the way, so that no cycle waits for that.
-"""
+"""Before a robot moves: what `act` and `learn` take on this machine, on the run's own shapes, and whether that fits."""
 
 from __future__ import annotations
 

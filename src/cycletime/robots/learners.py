@@ -1,8 +1,7 @@
 """Learning while a robot moves: in the loop itself, within the cycle, or in a thread beside it.
 
-Either way an agent step after the other is stored, and learned from when that is due. So what is learned follows from
-the steps alone, and not from when it was computed: the steps of a journal lead to the same. In the background, only the
-policy that acts may be some learnings behind; it is changed between two cycles.
+What is learned follows from the steps alone, not from when it was computed: the steps of a journal lead to the same.
+In the background, only the policy that acts may be some learnings behind; it is changed between two cycles.
 """
 
 from __future__ import annotations

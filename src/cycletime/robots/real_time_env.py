@@ -1,8 +1,4 @@
-"""What a robot is for the real-time loop: a Gymnasium environment whose world does not wait, with `step` in two parts.
-
-`send` begins an action and returns at once, `receive` returns what has come of it. Between them the loop learns,
-and waits for the next point of its grid; a plain `step` is one after the other, with that wait between.
-"""
+"""What a robot is for the real-time loop: an environment whose world does not wait, with `step` in two parts."""
 
 from __future__ import annotations
 

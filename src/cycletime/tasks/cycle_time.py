@@ -1,8 +1,7 @@
 """An action-cycle time for any Gymnasium environment: Algorithm 1 of the paper, the hold of k = dt / env_dt steps.
 
-An action is held for a whole number of environment steps, its rewards are summed without discounting, and the agent
-sees the last observation; only an episode's end cuts a cycle short. For hindsight replay a cycle pays the sum of its
-environment steps for another goal too, so the goals achieved at each step travel in the cycle's ``info``.
+Rewards are summed without discounting, and only an episode's end cuts a cycle short. For hindsight replay a cycle pays
+the sum of its environment steps for another goal too, so the goals achieved at each step travel in its ``info``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Delays in seconds: actions that take effect late and observations that come late, as on a robot.
 
-A delay is a whole number of steps of the wrapped environment, fixed or drawn from a range. Rewards and the ends of
-episodes are never delayed. What is sent later never arrives as if sent earlier: the newest that has arrived counts,
-and what it overtook is dropped. Around a robot's environment steps have two parts, as the real-time loop takes them.
+Rewards and the ends of episodes are never delayed. What is sent later never arrives as if sent earlier: the newest that
+has arrived counts, and what it overtook is dropped. Around a robot's environment steps have two parts.
 
 `RealTime` is the real-time Markov decision process of Ramstedt & Pal (2019, 'Real-time reinforcement learning',
 section 3): the environment steps with a_{t-1}, and the agent observes x_{t+1} = (s_{t+1}, a_t).

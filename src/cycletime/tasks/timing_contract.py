@@ -1,8 +1,7 @@
 """What a loop must keep for a policy: delays and histories that it was trained with, and the order of observations.
 
-Layers say it themselves: an environment or wrapper has `observation_names`, one name for each number, and
-`contract_timing`, its delays and histories. Gymnasium's own are known here. Other wrappers are listed by name, and
-what they show has indices instead of names, since they may have changed the order.
+Layers say it themselves by `observation_names` and `contract_timing`; Gymnasium's own are known here. Of others what
+is shown has indices instead of names, since they may have changed the order.
 """
 
 from __future__ import annotations

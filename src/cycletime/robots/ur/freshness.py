@@ -77,11 +77,7 @@ class Freshness:
             self._orders.append((self._before.time_s, command))
 
     def check(self, now_s: float, state: ArmState) -> str:
-        """Why a state that came now is not believed, in a sentence; empty where it is.
-
-        Raises:
-            RunError: The arm does not obey.
-        """
+        """Why a state that came now is not believed, in a sentence; a RunError where the arm does not obey."""
         if why := _implausible(state) or self._late(now_s, state):
             return why
         before, self._before = self._before, state

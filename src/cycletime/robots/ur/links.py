@@ -1,9 +1,8 @@
 """Links to a controller: the standard one, and one to a simulated controller in lock-step.
 
-The standard link gets states by RTDE, sends commands as lines of URScript and asks the dashboard, with the standard
-library alone. A line of `speedj` has a time after which it ends, so an arm whose client is gone stops by itself. In
-lock-step the controller's time passes by one tick whenever a state is received: a command goes with the next grant, so
-that what is simulated does not depend on when anything is computed, and is the same each time to the last bit.
+A line of `speedj` has a time after which it ends, so an arm whose client is gone stops by itself. In lock-step the
+controller's time passes by one tick whenever a state is received, and a command goes with the next grant: what is
+simulated does not depend on when anything is computed.
 """
 
 from __future__ import annotations
@@ -148,11 +147,7 @@ class LockstepLink(StandardLink):
     """A simulated controller in lock-step, of which this is the only client that moves it."""
 
     def __init__(self, address: Address, patience_s: float = _LOCKSTEP_TIMEOUT_S) -> None:
-        """Say where it is, and how long a state is waited for at least.
-
-        No time passes meanwhile, and on a busy machine the controller may have to wait for its turn: who asks for a
-        state within a second means the arm's time.
-        """
+        """A state is waited for so long at least: who asks for one within a second means the arm's time."""
         super().__init__(address, _LOCKSTEP_TIMEOUT_S)
         self._patience_s = patience_s
         self._command: Command | None = None

@@ -1,9 +1,7 @@
 """UR-Reacher-2 as a Gymnasium environment on a link to an arm, a real one or a simulated controller's.
 
-A step ends at the next point of the grid that began with the episode's first observation, with the newest package that
-has come by then. Without a driver process time is the controller's, and the command is sent again with every package;
-behind a driver, which does that, it is the machine's. Late steps are counted in ``info``, and the grid goes on
-without a burst: an episode lasts as long as it should, and rewards are paid for all of it.
+A step ends with the newest package at the next point of the grid. Without a driver process time is the controller's,
+and the command is sent again with every package; behind a driver, which does that, it is the machine's.
 """
 
 from __future__ import annotations

@@ -56,10 +56,7 @@ def simulated_controller(
     limits: TripLimits | None = None,
     **settings: float,
 ) -> Iterator[SimulatedController]:
-    """A simulated controller for the time of a block; `pace` of its seconds pass in a real one, None is lock-step.
-
-    Settings are numbers of `SimulatorSettings`, such as ``latency_ticks`` or ``seed``.
-    """
+    """A simulated controller for the time of a block; `pace` of its seconds pass in a real one, None is lock-step."""
     config = {"profile": profile, "pace": pace, "address": address, "ports": asdict(ports), "settings": settings}
     config["limits"] = asdict(limits or TripLimits())
     arguments = [sys.executable, "-m", "cycletime.robots.ur.simulator.launch", json.dumps(config)]

@@ -1,9 +1,9 @@
 """RTDE (port 30004): frames, recipes, requests and replies of version 2 of the protocol, and lock-step.
 
-A request without a payload is `encode_frame` of its type. Functions named `..._request` and `..._reply` make frames;
-`read_...` take a payload apart. In lock-step one package carries a command and how far a simulated controller may
-advance: it stands until such a package arrives, takes the command as if a script line had arrived, advances tick by
-tick to the grant, and sends one data package per tick. No real controller reads these registers.
+Functions named `..._request` and `..._reply` make frames; `read_...` take a payload apart. In lock-step one package
+carries a command and how far a simulated controller may advance: it stands until such a package arrives, takes the
+command as if a script line had arrived, advances tick by tick to the grant, and sends one data package per tick. No
+real controller reads these registers.
 """
 
 from __future__ import annotations
