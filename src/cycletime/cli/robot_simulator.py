@@ -10,7 +10,7 @@ from tyro.conf import Positional, arg
 
 from cycletime.cli.options import NameList, Whole, name_list
 from cycletime.errors import InputError, RunError, printable, quote
-from cycletime.robots.ur.types import DASHBOARD_PORT, LARGEST_PORT, REALTIME_PORT, RTDE_PORT
+from cycletime.robots.ur.rtde_client import DASHBOARD_PORT, LARGEST_PORT, REALTIME_PORT, RTDE_PORT
 
 if TYPE_CHECKING:
     from cycletime.robots.ur.rtde_client import Address

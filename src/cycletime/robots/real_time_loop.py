@@ -215,16 +215,12 @@ class RealTimeLoop:
         )
         calibration.check()
         if calibration.act.count:
-            self._compile_storing()
+            nothing = AgentStep.nothing(*self.sizes)
+            learner = Learner(with_array_rates(self.agent), 0, self.start(0), SingleEnvAdapter(self.env))
+            learner.store(nothing.observation, nothing.actions, nothing.result)
+            learner.flush()
         self.say(str(calibration))
         return calibration
-
-    def _compile_storing(self) -> None:
-        observation_size, action_size = self.sizes
-        nothing = AgentStep.nothing(observation_size, action_size)
-        learner = Learner(with_array_rates(self.agent), 0, self.start(0), SingleEnvAdapter(self.env))
-        learner.store(nothing.observation, nothing.actions, nothing.result)
-        learner.flush()
 
     def run(
         self,

@@ -23,11 +23,6 @@ _TIMING_LABELS = {
 }
 
 
-def was_stopped(episode: EpisodeRecord) -> bool:
-    """Whether a safety mode cut it short."""
-    return episode.ended_by not in ("terminated", "truncated")
-
-
 def episode_line(episode: EpisodeRecord) -> str:
     meter = TimingMeter()
     meter.add_all(episode.cycles)
@@ -78,7 +73,8 @@ def _episode_lines(entries: Sequence[JournalEntry]) -> list[str]:
     best = int(np.argmax(returns))
     sessions = entries[-1].session
     ends = Counter(episode.ended_by for episode in episodes)
-    stopped = [str(episode.number + 1) for episode in episodes if was_stopped(episode)]
+    by_itself = ("terminated", "truncated")  # others end with a safety mode
+    stopped = [str(episode.number + 1) for episode in episodes if episode.ended_by not in by_itself]
     return [
         f"{len(episodes):,} episodes, {sum(each.env_steps for each in episodes):,} environment steps"
         + ("" if sessions == 1 else f", in {sessions} sessions"),

@@ -146,7 +146,8 @@ class _Delay(_TwoPartWrapper):
         if redraw not in ("step", "episode"):
             raise InputError(f"redraw is {redraw!r}: give 'step' or 'episode'.")
         self._step = step_duration(env, env_dt)
-        self._low, self._high = delay_steps(delay, self._step)
+        ends = [whole_steps("delay", end_s, self._step, least=0) for end_s in delay_range_s(delay)]
+        self._low, self._high = ends[0], ends[-1]
         self._once_per_episode = redraw == "episode"
         self._index = sum(isinstance(layer, _Delay) for layer in wrapper_layers(env))
         self._random = np.random.default_rng()
@@ -241,11 +242,6 @@ class ObservationDelay(_Delay):
     def _received(self, step: Step) -> Step:
         observation, *ends, info = step
         return self._delayed(observation), *ends, {**info, "observation_delay_s": self._delay_s()}
-
-
-def delay_steps(delay: DelayLike, step: Duration) -> tuple[int, int]:
-    ends = [whole_steps("delay", end_s, step, least=0) for end_s in delay_range_s(delay)]
-    return ends[0], ends[-1]
 
 
 def _initial_action(space: spaces.Space[Any], given: Any) -> tuple[Any, Any]:  # noqa: ANN401

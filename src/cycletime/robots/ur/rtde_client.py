@@ -9,19 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from cycletime.errors import InputError
-from cycletime.robots.ur.types import (
-    DASHBOARD_PORT,
-    LARGEST_PORT,
-    REALTIME_PORT,
-    RTDE_PORT,
-    ArmState,
-    LinkError,
-    RobotMode,
-    RuntimeState,
-    SafetyMode,
-)
+from cycletime.robots.ur.types import ArmState, LinkError, RobotMode, RuntimeState, SafetyMode
 from cycletime.robots.ur.wire import rtde
 
+DASHBOARD_PORT, REALTIME_PORT, RTDE_PORT = 29999, 30003, 30004
+LARGEST_PORT = 65535
 _READ_BYTES = 1 << 16
 
 
@@ -123,7 +115,8 @@ class RtdeClient:
 
     def newest(self, timeout_s: float) -> ArmState | None:
         frames, self._waiting = self._waiting or self._parser.feed(self._connection.read(timeout_s)), []
-        ours = [frame for frame in frames if self._is_ours(frame)]
+        recipe = bytes([self._recipe.id])  # what else comes are texts of the log
+        ours = [frame for frame in frames if frame.kind == rtde.FrameType.DATA and frame.payload[:1] == recipe]
         return _arm_state(self._recipe.unpack(ours[-1].payload)) if ours else None
 
     def write(self, values: Sequence[rtde.Value]) -> None:
@@ -131,10 +124,6 @@ class RtdeClient:
 
     def close(self) -> None:
         self._connection.close()
-
-    def _is_ours(self, frame: rtde.Frame) -> bool:
-        """Whether it is a package of our recipe, and no text of the log."""
-        return frame.kind == rtde.FrameType.DATA and frame.payload[:1] == bytes([self._recipe.id])
 
     def _agree_on_recipe(self, frequency_hz: float) -> rtde.Recipe:
         reply = self._ask(rtde.output_recipe_request(_OUTPUTS, frequency_hz), rtde.FrameType.OUTPUT_RECIPE)

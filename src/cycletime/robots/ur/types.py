@@ -231,9 +231,6 @@ class RobotLink(Protocol):
         """End the connection; closing twice is fine."""
 
 
-DASHBOARD_PORT, REALTIME_PORT, RTDE_PORT = 29999, 30003, 30004
-LARGEST_PORT = 65535
-
 _SAFETY_BITS = {
     SafetyMode.NORMAL: (0,),
     SafetyMode.REDUCED: (1,),

@@ -99,8 +99,13 @@ def decode_order(data: bytes) -> Order:
 
 
 def encode_report(report: DriverReport) -> bytes:
-    head = _REPORT.pack(*(getattr(report, name) for name in _REPORT_FIELDS), report.state is not None)
-    return head + (b"" if report.state is None else _encode_state(report.state)) + report.text.encode()
+    state, packed = report.state, b""
+    if state is not None:
+        joints = (*state.q, *state.qd, *state.target_q, *state.target_qd)
+        modes = (state.robot_mode, state.safety_mode, state.runtime_state)
+        packed = _STATE.pack(state.time_s, *joints, state.speed_scaling, *modes)
+    head = _REPORT.pack(*(getattr(report, name) for name in _REPORT_FIELDS), state is not None)
+    return head + packed + report.text.encode()
 
 
 def decode_report(data: bytes) -> DriverReport:
@@ -110,12 +115,6 @@ def decode_report(data: bytes) -> DriverReport:
     rest = data[_REPORT.size :]
     state = _decode_state(rest) if has_state else None
     return DriverReport(**head, state=state, text=rest[_STATE.size if has_state else 0 :].decode())
-
-
-def _encode_state(state: ArmState) -> bytes:
-    joints = (*state.q, *state.qd, *state.target_q, *state.target_qd)
-    modes = (state.robot_mode, state.safety_mode, state.runtime_state)
-    return _STATE.pack(state.time_s, *joints, state.speed_scaling, *modes)
 
 
 def _decode_state(data: bytes) -> ArmState:

@@ -82,7 +82,8 @@ class DriverLink:
     def receive(self, timeout_s: float) -> ArmState:
         memory, countdown = self._running(), Countdown(timeout_s)
         while True:
-            self._give_sign_of_life(memory)
+            self._order = replace(self._order, alive_s=self.clock.now_s())  # a sign of life
+            memory.leave_order(self._order)
             left_s, report = countdown.left_s(), self._checked_report()
             if report.packages > self.received.packages and report.state is not None:
                 self.received = report
@@ -117,10 +118,6 @@ class DriverLink:
 
     def _running(self) -> SharedMemory:
         return connected(self._memory)
-
-    def _give_sign_of_life(self, memory: SharedMemory) -> None:
-        self._order = replace(self._order, alive_s=self.clock.now_s())
-        memory.leave_order(self._order)
 
     def _checked_report(self) -> DriverReport:
         status = None if self._process is None else self._process.poll()

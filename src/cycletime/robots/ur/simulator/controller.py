@@ -82,7 +82,9 @@ class Controller:
         before = self.arm
         self.arm = arms.advance(self.model, before)
         if self.safety.safety_mode <= SafetyMode.REDUCED:
-            why = violation_reason(self.settings.limits, before, self.arm, self.model.period_s, self._tip_height())
+            limits = self.settings.limits
+            tip_m = 0.0 if limits.floor_m is None else self.pose_at(self.arm.q)[2]
+            why = violation_reason(limits, before, self.arm, self.model.period_s, tip_m)
             if why is not None:
                 self.stop(SafetyMode.PROTECTIVE_STOP, why)
         self.state = self._measured()
@@ -132,9 +134,6 @@ class Controller:
             self.say(f"The controller is not in remote control: {what} was not run, nor is what follows.", level=2)
         self._has_refused = refuses
         return self.safety.allows_motion and not refuses
-
-    def _tip_height(self) -> float:
-        return 0.0 if self.settings.limits.floor_m is None else self.pose_at(self.arm.q)[2]
 
     def _measured(self) -> ArmState:
         q, qd = self.arm.q, self.arm.qd

@@ -157,14 +157,9 @@ class RtdeSession(Session):
         if not refused:
             self._output = recipe
             self._readers = tuple(each[1] for each in found if each is not None)
-            self._every_ticks = self._ticks_between(frequency_hz)
+            rate_hz = 1 / self._controller.model.period_s
+            self._every_ticks = round(rate_hz / frequency_hz) if 0 < frequency_hz < rate_hz else 1
         return rtde.recipe_reply(FrameType.OUTPUT_RECIPE, recipe)
-
-    def _ticks_between(self, frequency_hz: float) -> int:
-        rate_hz = 1 / self._controller.model.period_s
-        if not 0 < frequency_hz < rate_hz:
-            return 1
-        return round(rate_hz / frequency_hz)
 
     def _input_recipe(self, payload: bytes) -> bytes:
         names = rtde.split_names(payload)
@@ -198,15 +193,11 @@ class RtdeSession(Session):
             raise WireError("A data package has no recipe that the controller knows.")
         values = recipe.unpack(payload)
         self._controller.registers |= values
-        if rtde.LOCKSTEP_COMMAND in values:
-            self._take_lockstep_command()
-
-    def _take_lockstep_command(self) -> None:
-        kind, *numbers = (
-            register_number(self._controller, name) for name in (rtde.LOCKSTEP_COMMAND, *rtde.LOCKSTEP_VALUES)
-        )
-        command = unpack_command(int(kind), numbers)
-        if command is not None:
+        if rtde.LOCKSTEP_COMMAND not in values:
+            return
+        registers = (rtde.LOCKSTEP_COMMAND, *rtde.LOCKSTEP_VALUES)
+        kind, *numbers = (register_number(self._controller, name) for name in registers)
+        if command := unpack_command(int(kind), numbers):
             self._controller.run_command(command)
 
     def _messages(self) -> bytes:

@@ -9,16 +9,7 @@ import numpy as np
 
 from cycletime.robots.ur.arm import Arm
 from cycletime.robots.ur.simulator.profile import TripLimits
-from cycletime.robots.ur.types import (
-    Command,
-    MoveJ,
-    RobotMode,
-    SafetyMode,
-    SpeedJ,
-    StopJ,
-    joints_of,
-    numbers_of,
-)
+from cycletime.robots.ur.types import Command, MoveJ, RobotMode, SafetyMode, SpeedJ, StopJ, joints_of, numbers_of
 from cycletime.robots.ur.wire.dashboard import UNLOCK_REFUSED, UNLOCKED
 
 

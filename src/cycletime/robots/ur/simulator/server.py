@@ -161,7 +161,12 @@ class Server:
                 self._serve(key.data, events)
             else:
                 key.data()
-        self._tick_as_due()
+        ticks = min(self._timing.ticks_due(self._controller), _TICKS_AT_ONCE)
+        for _ in range(ticks):
+            self._tick()
+        if ticks:
+            for client in list(self._clients):
+                self._flush(client)
 
     def close(self) -> None:
         for client in list(self._clients):
@@ -247,14 +252,6 @@ class Server:
             self._selector.unregister(client.socket)
             client.socket.close()
             client.session.close()
-
-    def _tick_as_due(self) -> None:
-        ticks = min(self._timing.ticks_due(self._controller), _TICKS_AT_ONCE)
-        for _ in range(ticks):
-            self._tick()
-        if ticks:
-            for client in list(self._clients):
-                self._flush(client)
 
     def _tick(self) -> None:
         self._controller.advance()

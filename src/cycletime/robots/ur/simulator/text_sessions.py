@@ -70,14 +70,12 @@ class DashboardSession(Session):
         answers = self._answers()
         if command not in answers:
             return f"could not understand: '{line}'"
-        if command in _NEEDS_REMOTE_CONTROL and not self._is_remote():
+        is_remote = self._controller.in_remote_control or not self._controller.settings.profile.remote_control
+        if command in _NEEDS_REMOTE_CONTROL and not is_remote:
             return (
                 f"Command is not allowed due to safety reasons: '{line}'. Set robot to remote control mode to execute."
             )
         return answers[command]()
-
-    def _is_remote(self) -> bool:
-        return self._controller.in_remote_control or not self._controller.settings.profile.remote_control
 
     def _answers(self) -> dict[str, Callable[[], str]]:
         it, safety, profile = self._controller, self._controller.safety, self._controller.settings.profile
