@@ -40,7 +40,6 @@ class WallClock:
     """
 
     def __init__(self, pace: float = 1.0) -> None:
-        """`pace` of these seconds pass in a real one."""
         if not 0 < pace < math.inf:
             raise InputError(f"{quote(pace)} is no pace: give how many seconds pass in a real one, such as 1 or 20.")
         self._pace = pace

@@ -67,7 +67,6 @@ def steps_from_record(episode: EpisodeRecord, observation_size: int, action_size
 
 
 _RUNNING_SAFETY_MODES = ("NORMAL", "REDUCED")
-"""Safety modes in which an episode ends by itself only."""
 
 
 Act: TypeAlias = Callable[[NDArray[np.float32]], tuple[NDArray[np.float32], int]]

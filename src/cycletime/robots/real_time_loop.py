@@ -57,7 +57,6 @@ class RealTimeSession:
         counts = (int(each) for each in (position.env_steps, position.agent_steps, position.episodes))
         self.counters = Counters(1, *counts)
         self.recalled = self._recall(recalled)
-        """How many episodes were learned from once more."""
         self.acting = RobotActor(agent, seed, self.learner, self.env.bounds.size)
         self.learning: RobotLearner = LEARNERS[loop.learner](self.learner)
 

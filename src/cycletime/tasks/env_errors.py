@@ -31,8 +31,6 @@ def read_action(action: Action, size: int) -> list[float]:
 
 
 class EnvErrorWrapper(gym.Wrapper[Any, Any, Any, Any]):
-    """Raises an OSError or SystemExit of an environment as an `EnvError`."""
-
     def __init__(self, env: gym.Env[Any, Any], name: str) -> None:
         super().__init__(env)
         self._name = name

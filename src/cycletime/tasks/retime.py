@@ -159,7 +159,6 @@ class Scaling:
         return cls(rest.factor(own, now), by_info)
 
     def apply(self, reward: float, info: dict[str, Any]) -> tuple[float, dict[str, Any]]:
-        """The reward and the ``info`` of one step, with each summand multiplied by its factor."""
         missing = [name for name in self.by_info if name not in info]
         if missing:
             raise InputError(
@@ -171,7 +170,6 @@ class Scaling:
 
 
 def check_terms(terms: Sequence[RewardTerm]) -> None:
-    """Refuse descriptions from which the retimed reward cannot be computed."""
     if not terms:
         raise InputError("No reward terms were given: describe at least one, as in RewardTerm('1', Kind.RATE).")
     names = [term.info for term in terms if term.info is not None]
@@ -278,7 +276,6 @@ class Retime(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     time_step: TimeStep
 
     def __init__(self, env: gym.Env[Any, Any], env_dt: DurationLike, physics_dt: DurationLike | None = None) -> None:
-        """Change the time step of the wrapped environment, in place."""
         RecordConstructorArgs.__init__(self, env_dt=duration_text(env_dt), physics_dt=duration_text(physics_dt))
         gym.Wrapper.__init__(self, env)
         refuse_second_retiming(env)

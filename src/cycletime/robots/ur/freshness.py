@@ -109,7 +109,6 @@ class Freshness:
         return ""
 
     def _disobeys(self, before: ArmState, state: ArmState, passed_s: float) -> str:
-        """Whether angles are not where the orders lead to."""
         orders = self._orders
         while len(orders) > 1 and orders[1][0] <= before.time_s - self._delays_s[-1]:
             orders.popleft()

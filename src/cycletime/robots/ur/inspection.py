@@ -103,7 +103,6 @@ def is_in_lockstep(address: Address) -> bool:
 
 
 def _ask_dashboard(link: StandardLink) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The dashboard's answers, and a sentence where it has none."""
     questions = ("get robot model", "is in remote control")
     try:
         replies = {question: link.dashboard(question).strip() for question in questions}

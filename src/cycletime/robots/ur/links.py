@@ -94,7 +94,6 @@ class StandardLink:
         return Connection(self._address.host, port, what, self._timeout_s)
 
     def _begin(self) -> None:
-        """Open both ports that are needed to move the arm."""
         self._scripts = self._open(self._address.realtime, "real-time interface")
         self._states = self._begin_states()
 
@@ -154,7 +153,6 @@ class LockstepLink(StandardLink):
         self._tick = 0
 
     def _begin(self) -> None:
-        """Agree on the registers of lock-step, and learn which tick it is."""
         self._states = self._begin_states(LOCKSTEP_INPUTS)
         self._tick = round(self._wait_for_state(_LOCKSTEP_TIMEOUT_S).time_s / self.period_s)
 

@@ -68,7 +68,6 @@ class ArmLimits:
     """Kept from the faces of the box, metres."""
 
     def __post_init__(self) -> None:
-        """Refuse limits that hold nothing back, or everything."""
         _check_intervals("joints", self.low, self.high, JOINTS)
         _check_intervals("box", self.box_low, self.box_high, 3)
         for name in ("speed", "move_speed", "acceleration", "braking", "stop"):

@@ -33,13 +33,11 @@ from cycletime.robots.ur.types import (
 class Phase(IntEnum):
     STARTING = 0
     DRIVING = 1
-    """The arm does what it is ordered, within the limits."""
     HELD = 2
     """The controller has stopped the arm, and it is to be released."""
     SILENT = 3
     """The connection stands, but no state comes: a stop was sent to the arm."""
     RECONNECTING = 4
-    """The connection is lost, and made again."""
     ENDED = 5
     """The driver has stopped the arm and is gone, for the reason in its report."""
 

@@ -21,7 +21,6 @@ _CLOSE_TIMEOUT_S = 2.0
 _HEARTBEAT_S = 0.05
 """Between signs of life, while a state is waited for."""
 _START_TIMEOUT_S = 20.0
-"""For a driver to start and connect, on a busy machine."""
 
 
 class DriverLink:

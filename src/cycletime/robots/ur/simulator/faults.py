@@ -24,7 +24,6 @@ class StreamFaults:
     frozen_until_s: float = 0.0
     """The controller's time until which nothing is streamed."""
     delay_s: float = 0.0
-    """How long what is streamed is on its way."""
     jitter_s: float = 0.0
     """Up to how much longer, at random."""
 

@@ -52,7 +52,6 @@ class SimulatorSettings:
     jitter_ticks: int = 0
     """Up to as many more, at random."""
     noise: bool = False
-    """Whether measured angles and speeds have the noise of encoders."""
     seed: int = 0
     """Of noise and jitter."""
     limits: TripLimits = TripLimits()

@@ -29,7 +29,6 @@ from cycletime.robots.ur.wire.rtde import LOCKSTEP_GRANT
 class Client:
     interface: str
     socket: socket
-    """Non-blocking."""
     session: Session
     outgoing: bytearray = field(default_factory=bytearray)
     waits_to_send: bool = False

@@ -104,7 +104,6 @@ class Recipe:
         return tuple(name for name, kind in zip(self.names, self.types, strict=True) if kind == why)
 
     def pack(self, values: Sequence[Value]) -> bytes:
-        """The payload of a data package with these values, one for each name."""
         flat: list[float | int] = [self.id]
         for value in values:
             if isinstance(value, tuple):
