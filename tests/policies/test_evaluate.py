@@ -14,7 +14,6 @@ from cycletime.agents.networks import Layer, PolicyNetwork
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.policies.evaluate import Evaluation
-from cycletime.policies.films import CycleStart
 from cycletime.policies.watch import Playback, WatchedEpisode
 from cycletime.tasks.delays import ActionDelay
 from cycletime.training.policy_file import SavedPolicy
@@ -121,7 +120,7 @@ def test_what_makes_no_sense_is_refused() -> None:
 
 
 def test_a_return_that_is_no_number_is_told_with_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def moments(showing: Playback) -> Iterator[CycleStart]:
+    def moments(showing: Playback) -> Iterator[int]:
         for number, total in enumerate((1.0, np.nan)):
             showing.tell(WatchedEpisode(number, total, 9, terminated=False))
         yield from ()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from cycletime.errors import InputError
-from cycletime.policies.films import CycleStart, check_film, film_shots, write_gif
+from cycletime.policies.films import check_film, film_shots, write_gif
 from cycletime.policies.watch import Playback, WatchedEpisode, drawing_errors, show_in_window, write_film
 from cycletime.tasks import CycleTime, render
 
@@ -106,10 +106,8 @@ def test_one_picture_is_drawn_for_each_cycle_of_many_steps(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("lengths", [[4], [5, 3], [0]])
 def test_shots_stand_for_all_cycles(lengths: list[int]) -> None:
-    moments = [
-        CycleStart(step, lambda: np.zeros((1, 1, 3), np.uint8)) for length in lengths for step in range(length + 1)
-    ]
-    stands_for = [cycles for _, cycles in film_shots(moments, 3)]
+    moments = [step for length in lengths for step in range(length + 1)]
+    stands_for = [cycles for _, cycles in film_shots(moments, lambda: np.zeros((1, 1, 3), np.uint8), 3)]
     assert stands_for == {4: [3, 2], 5: [3, 3, 3, 1], 0: [1]}[lengths[0]]
 
 
@@ -226,5 +224,5 @@ def test_without_a_display_there_is_no_window(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_an_episode_of_one_picture_is_a_film(tmp_path: Path) -> None:
-    write_gif(tmp_path / "film.gif", [CycleStart(0, lambda: np.full((8, 8, 3), 9, np.uint8))], Fraction(1, 25))
+    write_gif(tmp_path / "film.gif", [0], lambda: np.full((8, 8, 3), 9, np.uint8), Fraction(1, 25))
     assert gif_of(tmp_path / "film.gif")[1] == [9]

@@ -8,20 +8,13 @@ from fractions import Fraction
 from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from cycletime.errors import InputError
 from cycletime.tasks.render import Frame
 
 _TICK_S, _FEWEST_TICKS = Fraction(1, 100), 2
 """GIF counts in hundredths of a second, and players slow a film down that shows a frame for less than two."""
-
-
-class CycleStart(NamedTuple):
-    """A cycle's beginning, which can be drawn until the next one is asked for."""
-
-    agent_steps: int
-    draw: Callable[[], Frame]
 
 
 def check_film(path: Path) -> None:
@@ -32,12 +25,13 @@ def check_film(path: Path) -> None:
     _import_pillow()
 
 
-def write_gif(path: Path, moments: Iterable[CycleStart], cycle_s: Fraction) -> None:
+def write_gif(path: Path, moments: Iterable[int], draw: Callable[[], Frame], cycle_s: Fraction) -> None:
+    """A film of moments, each the agent steps since its episode's start, which can be drawn until the next one."""
     pillow = _import_pillow()
 
     def images() -> Iterator[Any]:
         film_s, shown_ticks = Fraction(0), 0
-        for frame, cycles in film_shots(moments, ceil(_FEWEST_TICKS * _TICK_S / cycle_s)):
+        for frame, cycles in film_shots(moments, draw, ceil(_FEWEST_TICKS * _TICK_S / cycle_s)):
             film_s += cycles * cycle_s
             # From the film's start, so that rounding does not add up.
             ticks = max(_FEWEST_TICKS, round(film_s / _TICK_S) - shown_ticks)
@@ -52,14 +46,14 @@ def write_gif(path: Path, moments: Iterable[CycleStart], cycle_s: Fraction) -> N
     next(pictures).save(path, format="GIF", save_all=True, append_images=pictures, loop=0)
 
 
-def film_shots(moments: Iterable[CycleStart], stride: int) -> Iterator[tuple[Frame, int]]:
+def film_shots(moments: Iterable[int], draw: Callable[[], Frame], stride: int) -> Iterator[tuple[Frame, int]]:
     """Every so many-th picture of each episode, and for how many cycles it stands."""
     frame, cycles = None, 0
-    for moment in moments:
-        if moment.agent_steps % stride == 0:
+    for agent_steps in moments:
+        if agent_steps % stride == 0:
             if frame is not None:
                 yield frame, cycles
-            frame, cycles = moment.draw(), 0
+            frame, cycles = draw(), 0
         cycles += 1
     if frame is not None:
         yield frame, cycles

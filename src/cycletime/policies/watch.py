@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from cycletime.agents.checks import check_counts
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, RunError
-from cycletime.policies.films import CycleStart, check_film, write_gif
+from cycletime.policies.films import check_film, write_gif
 from cycletime.tasks.render import Frame, Window
 from cycletime.training.atomic_files import write_whole
 from cycletime.training.policy_file import SavedPolicy
@@ -74,18 +74,19 @@ class Playback:
     def cycle_s(self) -> Fraction:
         return Duration(self.dt).exact_s / Fraction(self.speed)
 
-    def moments(self) -> Iterator[CycleStart]:
+    def moments(self) -> Iterator[int]:
+        """The agent steps of each episode so far; the moment can be drawn until the next one is asked for."""
         for number in range(self.episodes):
             observation, _ = self.env.reset(seed=self.seed + number)
             total_reward, agent_steps, terminated, truncated = 0.0, 0, False, False
-            yield CycleStart(agent_steps, self._draw)
+            yield agent_steps
             while not (terminated or truncated):
                 observation, reward, terminated, truncated, _ = self.env.step(self.act(observation))
                 total_reward, agent_steps = total_reward + float(reward), agent_steps + 1
-                yield CycleStart(agent_steps, self._draw)
+                yield agent_steps
             self.tell(WatchedEpisode(number, total_reward, agent_steps, bool(terminated)))
 
-    def _draw(self) -> Frame:
+    def draw(self) -> Frame:
         with drawing_errors(self.env.spec.id if self.env.spec else str(self.env)):
             picture: Any = self.env.render()
         if not isinstance(picture, np.ndarray) or picture.ndim != 3 or picture.shape[2] != 3:
@@ -95,7 +96,7 @@ class Playback:
 
 def write_film(showing: Playback, path: Path) -> None:
     check_film(path)
-    write_whole(path, lambda unfinished: write_gif(unfinished, showing.moments(), showing.cycle_s))
+    write_whole(path, lambda unfinished: write_gif(unfinished, showing.moments(), showing.draw, showing.cycle_s))
 
 
 def show_in_window(showing: Playback, title: str) -> None:
@@ -103,8 +104,8 @@ def show_in_window(showing: Playback, title: str) -> None:
     refuse_without_display()
     window = Window(title)
     try:
-        for moment in showing.moments():
-            window.show(moment.draw, float(moment.agent_steps * showing.cycle_s))
+        for agent_steps in showing.moments():
+            window.show(showing.draw, float(agent_steps * showing.cycle_s))
     finally:
         window.close()
 

@@ -59,7 +59,7 @@ def test_a_step_over_which_torques_cannot_be_held_is_refused() -> None:
 
 def test_the_page_and_the_kept_tables_are_what_the_command_prints() -> None:
     page, kept = PAGE.read_text(), KEPT.read_text()
-    terms = terms_table(RETIMINGS)
+    terms = terms_table(list(RETIMINGS))
     assert terms in kept
     own_steps = re.findall(r"^\| (\w+)-v(\d) \| \S+ x \d+ = (\d+)ms", terms, re.MULTILINE)
     assert len(own_steps) == len(RETIMINGS)

@@ -128,11 +128,12 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         self._is_paced = False
         self._driver = link if isinstance(link, DriverLink) else None
         self._freshness = Freshness()  # where there is no driver, which has its own
-        self._clock: MonotonicClock = (
-            self._driver.clock
-            if self._driver
-            else RobotClock(lambda: self._received_s, self._pass_package, link.period_s)
-        )
+        self.holds_s = math.inf
+        """For how long the arm goes on with an action that is not sent again: a driver stops it then."""
+        self.clock: MonotonicClock = RobotClock(lambda: self._received_s, self._pass_package, link.period_s)
+        """The machine's, behind a driver; else the controller's, which stands still while nobody receives."""
+        if self._driver:
+            self.holds_s, self.clock = self._driver.holds_s, self._driver.clock
 
     @property
     def dt(self) -> float:
@@ -145,16 +146,6 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
 
     def contract_timing(self, step: Duration) -> list[Timing]:
         return [timing("action history", (self._history_steps, self._history_steps), step)]
-
-    @property
-    def clock(self) -> MonotonicClock:
-        """The machine's, behind a driver; else the controller's, which stands still while nobody receives."""
-        return self._clock
-
-    @property
-    def holds_s(self) -> float:
-        """For how long the arm goes on with an action that is not sent again: a driver stops it then."""
-        return self._driver.holds_s if self._driver else math.inf
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
@@ -169,7 +160,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         self._target = draw_target(self.np_random)
         self._excursion = Excursion()
         self._state = self._receive()
-        self._ticker, self._env_steps, self._new_packages = Ticker(self._env_dt, self._clock), 0, 1
+        self._ticker, self._env_steps, self._new_packages = Ticker(self._env_dt, self.clock), 0, 1
         self._before = self._state
         return self._observe(self._away()), self._info(missed_steps=0)
 
@@ -269,7 +260,7 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
     def _is_out_of_sight(self) -> bool:
         """Whether the newest state is so old that a driver has stopped the arm: the episode ended with that state."""
         driver = self._driver
-        return driver is not None and self._clock.now_s() - driver.received.received_s > driver.sight_s
+        return driver is not None and self.clock.now_s() - driver.received.received_s > driver.sight_s
 
     def _wait(self, what: str, reached: Callable[[ArmState], bool], most_s: float) -> None:
         begin_s = self._state.time_s

@@ -33,14 +33,14 @@ def link(driver: SharedMemory) -> Iterator[DriverLink]:
 
 def test_a_state_is_received_once_and_the_newest_counts(driver: SharedMemory, link: DriverLink) -> None:
     for packages in (1, 2, 3):
-        driver.leave_report(DriverReport(Phase.DRIVING, period_s=0.002, packages=packages, state=STATE))
+        driver.publish(DriverReport(Phase.DRIVING, period_s=0.002, packages=packages, state=STATE))
     assert (link.receive(10.0), link.period_s) == (STATE, 0.002)
     with pytest.raises(StateTimeoutError, match=r"The driver sent no state for 0\.01 s"):
         link.receive(0.01)
 
 
 def test_asking_is_a_sign_of_life_and_changes_no_order(driver: SharedMemory, link: DriverLink) -> None:
-    driver.leave_report(DriverReport(Phase.DRIVING, packages=1, state=STATE))
+    driver.publish(DriverReport(Phase.DRIVING, packages=1, state=STATE))
     link.send(SpeedJ(ZEROS))
     ordered = driver.order()
     link.receive(10.0)
@@ -52,13 +52,13 @@ def test_asking_is_a_sign_of_life_and_changes_no_order(driver: SharedMemory, lin
 
 
 def test_silence_is_explained_by_the_driver(driver: SharedMemory, link: DriverLink) -> None:
-    driver.leave_report(DriverReport(Phase.RECONNECTING, text="The connection was lost."))
+    driver.publish(DriverReport(Phase.RECONNECTING, text="The connection was lost."))
     with pytest.raises(StateTimeoutError, match=r"^The connection was lost\.$"):
         link.receive(0.01)
 
 
 def test_the_end_is_final(driver: SharedMemory, link: DriverLink) -> None:
-    driver.leave_report(DriverReport(Phase.ENDED, packages=5, state=STATE, text="An emergency stop."))
+    driver.publish(DriverReport(Phase.ENDED, packages=5, state=STATE, text="An emergency stop."))
     with pytest.raises(RobotStoppedError, match=r"^An emergency stop\.$"):
         link.receive(10.0)
 
@@ -77,7 +77,7 @@ def test_a_move_that_will_not_be_completed_is_not_waited_for(
     driver: SharedMemory, link: DriverLink, override: Override, error: type[Exception], says: str
 ) -> None:
     link.send(MOVE_TO_START)
-    driver.leave_report(DriverReport(Phase.DRIVING, packages=1, state=STATE, override=override, order=1))
+    driver.publish(DriverReport(Phase.DRIVING, packages=1, state=STATE, override=override, order=1))
     with pytest.raises(error, match=says):
         link.receive(10.0)
     link.send(MOVE_TO_START)  # a new order, which nobody has ruled on
@@ -87,6 +87,6 @@ def test_a_move_that_will_not_be_completed_is_not_waited_for(
 @pytest.mark.parametrize("override", list(Override))
 def test_overridden_speeds_are_no_errors(driver: SharedMemory, link: DriverLink, override: Override) -> None:
     link.send(SpeedJ(ZEROS))
-    driver.leave_report(DriverReport(Phase.DRIVING, packages=1, state=STATE, override=override, order=1))
+    driver.publish(DriverReport(Phase.DRIVING, packages=1, state=STATE, override=override, order=1))
     assert link.receive(10.0) == STATE
     assert link.report.override is override

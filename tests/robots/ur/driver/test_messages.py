@@ -73,7 +73,7 @@ def test_a_report_rings_the_bell_of_who_waits() -> None:
     theirs = SharedMemory(ours.files)
     assert ours.report() is None
     assert theirs.order() is None
-    theirs.leave_report(DriverReport(Phase.DRIVING, state=STATE))
+    theirs.publish(DriverReport(Phase.DRIVING, state=STATE))
     ours.wait_for_bell(60.0)
     ours.wait_for_bell(0.0)  # it has not rung again
     assert ours.report() == DriverReport(Phase.DRIVING, state=STATE)

@@ -190,7 +190,7 @@ class SharedMemory:
         newest = self._orders.read()
         return decode_order(newest[1]) if newest else None
 
-    def leave_report(self, report: DriverReport) -> None:
+    def publish(self, report: DriverReport) -> None:
         self._reports.write(encode_report(report))
         os.eventfd_write(self.files[1], 1)
 

@@ -33,22 +33,16 @@ class DriverLink:
     def __init__(self, settings: DriverSettings) -> None:
         self._settings = settings
         self.pace = settings.pace
+        self.holds_s = settings.timeouts.order_age_s
+        """How long a speed goes on that is not ordered anew."""
+        self.sight_s = settings.timeouts.silent_s * max(1.0, self.pace)
+        """How long the arm is driven without a state that is believed."""
         self.clock: MonotonicClock = WallClock(settings.pace)
         self._questions = StandardLink(settings.address)
         self._memory: SharedMemory | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._order = Order(0, 0.0, 0.0)
         self.received = DriverReport(Phase.STARTING)
-
-    @property
-    def holds_s(self) -> float:
-        """How long a speed goes on that is not ordered anew."""
-        return self._settings.timeouts.order_age_s
-
-    @property
-    def sight_s(self) -> float:
-        """How long the arm is driven without a state that is believed."""
-        return self._settings.timeouts.silent_s * max(1.0, self.pace)
 
     @property
     def period_s(self) -> float:
@@ -79,7 +73,7 @@ class DriverLink:
             raise
 
     def receive(self, timeout_s: float) -> ArmState:
-        memory, countdown = self._running(), Countdown(timeout_s)
+        memory, countdown = connected(self._memory), Countdown(timeout_s)
         while True:
             self._order = replace(self._order, alive_s=self.clock.now_s())  # a sign of life
             memory.leave_order(self._order)
@@ -95,7 +89,7 @@ class DriverLink:
         """Order something; it holds until it is too old, or something else is ordered."""
         now_s = self.clock.now_s()
         order = Order(self._order.number + 1, now_s, now_s, command)
-        self._running().leave_order(order)
+        connected(self._memory).leave_order(order)
         self._order = order
 
     def dashboard(self, line: str) -> str:
@@ -114,9 +108,6 @@ class DriverLink:
         if self._memory is not None:
             self._memory.close()
         self._process = self._memory = None
-
-    def _running(self) -> SharedMemory:
-        return connected(self._memory)
 
     def _checked_report(self) -> DriverReport:
         status = None if self._process is None else self._process.poll()

@@ -14,7 +14,7 @@ from types import FrameType
 
 from cycletime import ur5
 from cycletime.robots.clock import WallClock, request_real_time_priority
-from cycletime.robots.ur.driver.channel import DriverReport, Order, Phase, SharedMemory
+from cycletime.robots.ur.driver.channel import DriverReport, Phase, SharedMemory
 from cycletime.robots.ur.driver.driver import Driver, DriverSettings
 from cycletime.robots.ur.freshness import Freshness
 from cycletime.robots.ur.links import StandardLink
@@ -27,18 +27,12 @@ def driver_command(settings: DriverSettings, files: tuple[int, int]) -> list[str
     return [sys.executable, "-m", _MODULE, settings.as_text(), *map(str, (*files, os.getpid()))]
 
 
-class AgentChannel:
-    def __init__(self, memory: SharedMemory, agent: int) -> None:
-        self._memory, self._agent = memory, agent
-        self._asked_to_end = False
+class AgentChannel(SharedMemory):
+    def __init__(self, files: tuple[int, int], agent: int) -> None:
+        super().__init__(files)
+        self._agent, self._asked_to_end = agent, False
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._end)
-
-    def order(self) -> Order | None:
-        return self._memory.order()
-
-    def publish(self, report: DriverReport) -> None:
-        self._memory.leave_report(report)
 
     def agent_is_gone(self) -> bool:
         """Whether its process has ended, so that another has inherited this one; or a signal came."""
@@ -52,8 +46,7 @@ def main(arguments: Sequence[str]) -> int:
     """Drive, from the words of a command line; 1 where the arm had to be stopped."""
     settings = DriverSettings.from_text(arguments[0])
     memory_file, bell, agent = map(int, arguments[1:])
-    memory = SharedMemory((memory_file, bell))
-    channel = AgentChannel(memory, agent)
+    channel = AgentChannel((memory_file, bell), agent)
     request_real_time_priority()
     try:
         ended = Driver(
@@ -66,7 +59,7 @@ def main(arguments: Sequence[str]) -> int:
             Freshness(settings.timeouts.late_s * settings.pace),
         ).run()
     except Exception as error:  # the agent must know, whatever it is
-        memory.leave_report(DriverReport(Phase.ENDED, text=f"The driver failed with {type(error).__name__}: {error}"))
+        channel.publish(DriverReport(Phase.ENDED, text=f"The driver failed with {type(error).__name__}: {error}"))
         raise
     return int(bool(ended.text))
 
