@@ -58,8 +58,6 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Size:
-    """How much of an experiment is run."""
-
     scale: float = 1.0
     """The share of its environment steps."""
     seeds: int | None = None

@@ -19,7 +19,6 @@ from cycletime.statistics import Contrast, Estimate, holm_corrected
 
 CONFIDENCE = 0.95
 TAIL = (1 - CONFIDENCE) / 2
-"""How improbable data must be, on either side."""
 Verdict: TypeAlias = Literal["confirmed", "refuted", "not decided", "not run"]
 BySeed: TypeAlias = Mapping[int, float]
 """A number for each run by its seed, so that runs with equal seeds are compared in pairs; one that diverged is NaN."""
@@ -98,12 +97,10 @@ def difference(runs: BySeed, *others: BySeed) -> ContrastTerms:
 
 
 def mean_difference(pairs: Sequence[tuple[BySeed, BySeed]]) -> ContrastTerms:
-    """The contrast that is the mean of several differences."""
     return [(weight / len(pairs), runs) for pair in pairs for weight, runs in zip((1.0, -1.0), pair, strict=True)]
 
 
 def verdict_of(conditions: Sequence[Condition], may_fail: int = 0) -> Verdict:
-    """The verdict of conditions that must all hold, or all but `may_fail` of them."""
     holds = [each.p_holds for each in conditions]
     holding = sum(p < TAIL for p in (holm_corrected(holds) if may_fail else holds))
     failing = sum(p < TAIL for p in holm_corrected([each.p_fails for each in conditions]))
@@ -127,7 +124,6 @@ class OtherSetting:
     """Whether the paper says it of this setting: else a claim that does not hold here is not refuted by it."""
 
     def word(self, verdict: Verdict | None) -> str | None:
-        """What is said of the claim in this setting."""
         carried = {"confirmed": "carries over", "refuted": "does not carry over"}
         return verdict if self.is_claimed or verdict is None else carried.get(verdict, verdict)
 
@@ -148,8 +144,6 @@ class Claim:
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """The verdict on a claim, with the conditions that it rests on."""
-
     verdict: Verdict
     conditions: tuple[Condition, ...] = ()
     may_fail: int = 0

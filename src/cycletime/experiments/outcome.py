@@ -83,7 +83,6 @@ class OutcomeCell:
 
     @property
     def final(self) -> NDArray[np.float64]:
-        """[runs] the same as an array."""
         return np.array(list(self.seed_finals.values()))
 
     def seed_part(self, begin: float, end: float) -> dict[int, float]:
@@ -107,7 +106,6 @@ class Outcome:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Where its runs come from, such as 'closed form' or 'simulated robot'."""
         return tuple(self.about["where"])
 
     @property
@@ -124,7 +122,6 @@ class Outcome:
 
     @cached_property
     def n(self) -> tuple[int, ...]:
-        """The numbers of seeds that cells have, each once."""
         return tuple(sorted({len(cell.seeds) for cell in self.cells}))
 
     def where(self, **labels: object) -> list[OutcomeCell]:
@@ -172,7 +169,6 @@ class Outcome:
 
     @classmethod
     def load(cls, path: Path) -> Outcome:
-        """Read an outcome; InputError if the file is missing or damaged."""
         try:
             with path.open("rb") as raw, open_npz(raw, MAX_BYTES) as file:
                 columns = {name: file[name] for name in _ARRAY_TYPES}
@@ -202,7 +198,6 @@ def _current_command(command: str) -> str:
 
 
 def _read_cells(headers: Sequence[Mapping[str, Any]], columns: Mapping[str, NDArray[Any]]) -> tuple[OutcomeCell, ...]:
-    """Cells from their headers and the arrays of all runs, cell after cell."""
     sizes = [len(each["seeds"]) for each in headers]
     lengths = {name: len(column) for name, column in columns.items()}
     if not columns["curves"].size or set(lengths.values()) != {sum(sizes)}:

@@ -114,7 +114,6 @@ def verified_folder(folder: StudyFolder) -> StudyFolder:
 
 
 def scalar_settings(agent: Agent) -> dict[str, Any]:
-    """An agent's hyper-parameters that are numbers and words."""
     settings = {each.name: getattr(agent, each.name) for each in fields(agent)}  # type: ignore[arg-type]
     return {name: value for name, value in settings.items() if isinstance(value, int | float | str)}
 

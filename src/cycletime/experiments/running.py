@@ -137,7 +137,6 @@ def run_experiment(
 
 
 def experiment_row(experiment: Experiment, workspace: Workspace, data: Results) -> dict[str, Any]:
-    """An experiment in a workspace's size, with the winners' runs, and the results at hand."""
     plans: list[tuple[Plan, int]] = []
     for name in experiment.studies:
         study = workspace.study(name)

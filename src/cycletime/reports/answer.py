@@ -36,7 +36,6 @@ class Answer:
         return cls(tuple(best), tuple(against), tuple(undecided))
 
     def sections(self) -> list[tuple[str, tuple[str, ...]]]:
-        """The parts that have sentences, with their headings."""
         parts = [("Best cycle time", self.best), ("Rules", self.against), ("Not decided by the data", self.undecided)]
         return [(heading, sentences) for heading, sentences in parts if sentences]
 

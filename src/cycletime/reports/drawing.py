@@ -50,14 +50,12 @@ def draw_figure(spec: FigureSpec) -> Figure:
 
 
 def save_figures(figures: Mapping[str, Figure], folder: Path, formats: Sequence[str]) -> list[Path]:
-    """Write figures by name, each in all formats, into a folder, which is made; the files."""
     make_folder(folder)
     with mpl.rc_context(STYLE):
         return [path for name, figure in figures.items() for path in save_figure(figure, folder, name, formats)]
 
 
 def share_vertical_axis(figures: Sequence[Figure]) -> None:
-    """Give figures that are compared with each other the same vertical axis."""
     every = [axes for figure in figures for axes in figure.axes]
     ends = [end for axes in every for end in axes.get_ylim()]
     for axes in every:

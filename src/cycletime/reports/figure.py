@@ -39,7 +39,6 @@ class FigureCell:
         return self.estimate or mean_and_error(self.scores)
 
     def mean_curve(self) -> Curve | None:
-        """The learning curve of means; None where there are no curves."""
         return None if self.curves is None or not len(self.curves) else mean_curve(self.curves, self.env_steps)
 
 

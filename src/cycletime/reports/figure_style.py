@@ -51,7 +51,6 @@ def label_steps(axes: Axes) -> None:
 
 
 def add_seconds_axis(axes: Axes, env_dt_s: float) -> None:
-    """Add an axis of the environment's time above one of environment steps."""
     top = axes.secondary_xaxis("top", functions=(partial(np.multiply, env_dt_s), partial(np.multiply, 1 / env_dt_s)))
     top.xaxis.set_major_locator(MaxNLocator(4, steps=(1, 2, 2.5, 5, 10)))
     top.xaxis.set_major_formatter(lambda x, _: f"{x:,.6g}")

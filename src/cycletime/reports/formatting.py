@@ -20,7 +20,6 @@ def dt_text(dt: Duration) -> str:
 
 
 def join_words(items: list[str]) -> str:
-    """Items with commas, and 'and' before the last."""
     return " and ".join(filter(None, (", ".join(items[:-1]), items[-1]))) if items else ""
 
 
@@ -93,7 +92,6 @@ class TextTable:
     rows: Sequence[Sequence[str]]
     title: str = ""
     notes: Sequence[str] = ()
-    """What the numbers are."""
     last: Sequence[str] | None = None
     """A row that sums up the others."""
 

@@ -58,7 +58,6 @@ def write_report(report: Report, out: Path) -> None:
 
 
 def write_page(report: Report, file: Path) -> None:
-    """Write the page of a report alone, into a folder that is there."""
     write_text(file, render(study_page(report)))
 
 

@@ -94,7 +94,6 @@ class BestCycleTime:
 
     @property
     def undecided(self) -> tuple[Duration, ...]:
-        """Cycle times that the best one is not decidedly better than."""
         return tuple(sorted(dt for dt, each in self.against.items() if each.verdict != "better"))
 
 

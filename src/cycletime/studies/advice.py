@@ -39,7 +39,6 @@ CANDIDATE_FACTORS = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), F
 class Question:
     world: World
     algorithm: str
-    """ppo or sac, whose values rules carry."""
     present: Duration
     """The cycle time that the values were tuned at, and at which one could stay."""
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -322,7 +321,6 @@ def write_advice(folder: Path, data: Mapping[str, Any]) -> None:
 
 
 def read_advice(folder: Path) -> dict[str, Any] | None:
-    """The content of a folder's advice.json; None if there is none."""
     file = folder / ADVICE_FILE
     if not file.exists():
         return None

@@ -86,8 +86,6 @@ class Budget:
 
 @dataclass
 class Spending:
-    """What a call has spent of its budget, and what runs would."""
-
     budget: Budget
     measure: Callable[[], tuple[Costs, float]]
     """What runs cost, and how long a process takes to start, from a short trial; called once, and only if needed."""
@@ -342,7 +340,6 @@ def _measure(
 
 
 def _resumed_question(question: Question, before: Mapping[str, Any], env_steps: int | None, path: Path) -> Question:
-    """The question with the folder's length of runs; refused if it is another."""
     kept = before["question"]
     question = replace(question, env_steps=kept["env_steps"] if env_steps is None else env_steps)
     if other := differences(kept, question.as_json()):

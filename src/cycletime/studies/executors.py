@@ -157,7 +157,6 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "ray": ("address", "gpus"),
     "slurm": ("partition", "minutes", "cpus", "memory_gb", "gres", "sbatch"),
 }
-"""By executor, its own options, as 'cycletime study run --help' describes them."""
 MOST_WORKERS = 10_000
 """Each is a process; a number beyond is a slip of the keyboard."""
 

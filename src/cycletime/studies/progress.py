@@ -123,7 +123,6 @@ def format_groups(plan: Plan) -> str:
 
 
 def format_runs(count: int) -> str:
-    """'1 run', '2 runs'."""
     return f"{count:,} run{'' if count == 1 else 's'}"
 
 

@@ -24,8 +24,6 @@ GPU_MEMORY_FRACTION = 0.9
 
 @dataclass(frozen=True)
 class RayExecutor:
-    """Tasks on the Ray cluster that this process is connected to."""
-
     workers: int
     gpus: float = 0.0
     """GPUs for each of them; 0.25 lets four share one."""

@@ -50,7 +50,6 @@ class RunScore:
 
 
 def read_cells(folder: StudyFolder, measure: str = "average") -> Iterator[tuple[Cell, tuple[RunScore, ...]]]:
-    """All cells of a study in its order, each with a run for each seed."""
     plan, known = Plan.of(folder.study), dict[str, RunScore]()
     states = folder.states(planned.name for planned in plan.runs)
     for index, cell in enumerate(plan.cells):

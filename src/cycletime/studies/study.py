@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _KEYS = {key: name for name, (key, _) in MEASURES.items()}
-"""By key in result.json, the measure's name."""
 
 
 class Study(StudySpec):

@@ -317,7 +317,6 @@ def check_folder_free(path: Path, what: str = "study", signs: Sequence[str] = _M
 
 
 def format_states(counts: Mapping[RunState, int]) -> str:
-    """'3 done, 1 failed'."""
     return ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
 
 

@@ -120,11 +120,9 @@ class AlgorithmSpec:
         return tuple(quantity.field for quantity in self.usual.quantities if quantity.is_horizon)
 
     def tuned(self, dt: Duration, found: Mapping[str, Any]) -> PPO | SAC:
-        """The usual values with those that tuning found best at a cycle time."""
         return replace(self.usual, dt=dt, **{name: found[name] for name in TUNABLE[self.algorithm]})
 
     def untuned(self, tuned: PPO | SAC) -> PPO | SAC:
-        """The same values with the usual horizons, in steps."""
         return replace(tuned, **{name: getattr(self.usual, name) for name in self.horizons})
 
     def point(self, values: PPO | SAC) -> dict[str, Any]:
@@ -216,8 +214,6 @@ TASK_SETS: Mapping[str, Mapping[str, TaskSet]] = {
 
 @dataclass(frozen=True)
 class StartingPoint:
-    """Values at a cycle time that rules carry to others."""
-
     task: str
     tuned: bool
     """Whether horizons were tuned there; else they are those that everybody uses."""
@@ -250,7 +246,6 @@ def starting_points(tuning: Outcome) -> tuple[StartingPoint, ...]:
 
 
 def retuned_points(tuning: Outcome) -> dict[Duration, dict[str, Any]]:
-    """By cycle time, the point that tuning there found best."""
     spec = _algorithm_of(tuning)
     return {dt: spec.point(spec.tuned(dt, best.cell.values)) for dt, best in winners(tuning).items()}
 

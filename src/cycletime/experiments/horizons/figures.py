@@ -76,7 +76,6 @@ def _draw_map(axes: Axes, task: str, tuning: Outcome) -> None:
 
 
 def _label(axes: Axes, title: str, dts: Sequence[Duration], rows: Sequence[str]) -> None:
-    """Label a map with cycle times in milliseconds as columns."""
     axes.set_xticks(range(len(dts)), [f"{float(dt) * 1e3:g}" for dt in dts])
     axes.set_yticks(range(len(rows)), list(rows))
     axes.grid(visible=False)

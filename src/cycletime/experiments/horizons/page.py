@@ -36,7 +36,6 @@ _OVER = ("", ", over tasks")
 
 
 def best_horizons_table(evidence: Evidence) -> str:
-    """The best horizons by task and cycle time, with the range of those that are as good."""
     rows = []
     for task, tuning in evidence.tunings.items():
         found = winners(tuning)
@@ -104,7 +103,6 @@ def verdicts_table(trial: RuleComparison) -> str:
 
 
 def default_table(trial: RuleComparison) -> str:
-    """The winner minus the default rule, in all conditions that decide."""
     rows = [
         (where, str(trial.more(trial.winner, trial.spec.default, *what))) for where, what in trial.conditions.items()
     ]
@@ -207,7 +205,6 @@ _MAX_BYTES = 2**20
 
 
 def write_page(results: Results, page: Path) -> list[Path]:
-    """Fill a page and, where it shows figures, write them beside it; the files."""
     from cycletime.experiments.horizons.figures import save_figures
 
     text = fill_page(read_bounded_text(page, _MAX_BYTES, encoding="utf-8"), all_evidence(results))
@@ -227,7 +224,6 @@ def missing_figures(results: Results) -> dict[str, str]:
 
 
 def fill_page(text: str, evidence: Sequence[Evidence]) -> str:
-    """The text of a page with its parts made anew."""
     known = {
         each.spec.prefix + name: (make, each)
         for each in evidence

@@ -41,7 +41,6 @@ LOWEST, HIGHEST = -1.0, 2.0
 LEARNED_SHARE = 0.2
 """The least share of the most that tuning has gained on a task at which it has learned something."""
 MIN_CYCLE_TIMES = 3
-"""Cycle times of a task that judges."""
 Measure: TypeAlias = Literal["average", "worst"]
 MEASURES: tuple[Measure, ...] = ("average", "worst")
 START_KINDS = ("tuned", "untuned")
@@ -67,7 +66,6 @@ class Interval:
         return sign_text(self.low, self.high)
 
     def __str__(self) -> str:
-        """Such as '0.92 [0.90, 0.94]'."""
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
@@ -77,13 +75,10 @@ class ScoreScale:
 
     nothing: float
     retuned: Mapping[Duration, Mapping[str, Any]]
-    """By cycle time, the point that tuning there found best."""
 
 
 @dataclass(frozen=True, eq=False)
 class RuleComparison:
-    """Rules from starting points, and the outcomes of their runs."""
-
     rules: Rules
     starts: Sequence[StartingPoint]
     outcomes: Mapping[str, Outcome]
@@ -159,7 +154,6 @@ class RuleComparison:
         return Interval.of(drawn, together=together)
 
     def over_tasks(self, rule: str, kind: str, measure: Measure, less: str | None = None) -> Interval:
-        """The same with an interval over tasks."""
         values = [self.interval(rule, kind, measure, less, task=task).value for task in self.dts]
         found = mean_and_interval(values, confidence=CONFIDENCE)
         return Interval(
@@ -232,7 +226,6 @@ class RuleComparison:
 
     @cached_property
     def _drawn(self) -> dict[str, tuple[dict[PointKey, int], Array]]:
-        """By task, where the cells of its points are, and their means."""
         return {task: _resampled_means(outcome, self.spec) for task, outcome in self.outcomes.items()}
 
 

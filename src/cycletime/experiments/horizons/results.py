@@ -81,7 +81,6 @@ def env_steps(name: str) -> int:
 
 
 def provenance(study: StudySpec) -> dict[str, Any]:
-    """The score of doing nothing on a study's task."""
     (world,) = study.worlds
     assert isinstance(world, ClosedFormWorld), "there are no others"
     return {"nothing": do_nothing_return(world)}
@@ -118,7 +117,6 @@ def load_comparison(task_set: TaskSet, results: Results) -> RuleComparison:
 
 
 def _compared_rules(task_set: TaskSet, folder: Path | None) -> Rules:
-    """What is compared: all candidates, or for the trial those of the preregistration."""
     spec = task_set.spec
     if task_set.name == "search":
         return spec.rules

@@ -34,7 +34,6 @@ def preregistered_study(results: Path | None) -> StudySpec:
 
 
 def effects(outcome: Outcome) -> dict[str, Estimate]:
-    """Each effect on the mean return over learning, with its interval."""
     confidence = 1 - 0.05 / len(EFFECTS)
     dts = sorted({cell.dt for cell in outcome.cells})
     return {
@@ -50,7 +49,6 @@ def effects(outcome: Outcome) -> dict[str, Estimate]:
 
 
 def verdict(effect: Estimate) -> str:
-    """'more' or 'less' where the interval excludes 0."""
     return sign_text(effect.low, effect.high, ("more", "less", "not decided"))
 
 
@@ -67,7 +65,6 @@ def conclusions(found: Mapping[str, Estimate]) -> list[str]:
 
 
 def verdicts_text(outcome: Outcome) -> str:
-    """The mean return over learning of each arm at each cycle time; the effects; and what the criteria say of them."""
     dts, found = sorted({cell.dt for cell in outcome.cells}), effects(outcome)
     arms = [
         (rule, *(estimate_text(mean_and_error(outcome.cell(rule=rule, dt=dt).scores)) for dt in dts))

@@ -35,7 +35,6 @@ def judged_predictions(trial: RuleComparison, predictions: Mapping[str, Any], na
 
 
 def ranking_text(comparison: RuleComparison) -> str:
-    """A table of all rules for each kind of starting points, the best average first."""
     lines: list[str] = []
     others = [name for name in comparison.spec.references if name != "baseline"]
     header = ("rule", "average", "worst cycle time", *(f"average over {each}'s" for each in others), "lowest at")
@@ -57,7 +56,6 @@ def ranking_text(comparison: RuleComparison) -> str:
 
 
 def verdicts_text(trial: RuleComparison, predictions: Mapping[str, Any]) -> str:
-    """The verdict on each candidate, on its predictions, and on the default."""
     lines = [excluded_text(trial), ""]
     for name in trial.judged:
         differences = [f"{trial.more(name, other)} more than {other}" for other in trial.spec.references]
@@ -78,7 +76,6 @@ def decision_text(trial: RuleComparison) -> str:
 
 
 def excluded_text(comparison: RuleComparison) -> str:
-    """Tasks and cycle times that do not count."""
     sentences = []
     for task, scale in comparison.scales.items():
         counted = comparison.dts.get(task)

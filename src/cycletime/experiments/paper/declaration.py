@@ -22,7 +22,6 @@ from cycletime.studies.study_folder import StudyFolder
 
 
 def keep_behaviour(folders: Mapping[str, StudyFolder], results: Path) -> list[Path]:
-    """Measure what learned policies do; the file."""
     from cycletime.experiments.paper import behaviour
 
     file = results / BEHAVIOUR_FILE

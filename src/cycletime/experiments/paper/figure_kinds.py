@@ -269,7 +269,6 @@ def against_batch_time(panels: Panels) -> dict[str, Any]:
 
 
 def _tuned_batch_time_s(runs: RuleRuns) -> float | None:
-    """The batch time that scores best at 16 ms, where values are tuned."""
     tuned = {batch_time_s(cell): mean_score(cell) for cell in runs.where(lambda cell: cell.dt == _TUNED_AT).cells}
     found = {place: estimate.value for place, estimate in tuned.items() if estimate is not None}
     return max(found, key=found.__getitem__, default=None)

@@ -239,7 +239,6 @@ def missing_figures(data: PaperResults) -> dict[str, str]:
 
 
 def save_figures(data: PaperResults, folder: Path, only: Sequence[str] = ()) -> list[Path]:
-    """Draw the figures that there is data for, each as PDF, SVG and PNG; the same data give the same bytes."""
     from cycletime.reports import drawing
 
     return drawing.save_figures(draw_figures(data, only), folder, FORMATS)

@@ -70,7 +70,6 @@ def ineffective_at_4ms(runs: PPORuns) -> list[Condition]:
 
 
 def worse_either_side(runs: PPORuns) -> list[Condition]:
-    """Claim 2."""
     final = {dt: runs.runs("baseline", dt).seed_finals for dt in ("4ms", "8ms", "16ms")}
     early = {dt: runs.runs("baseline", dt).seed_part(*EARLY) for dt in ("16ms", "32ms", "64ms")}
     return [
@@ -80,7 +79,6 @@ def worse_either_side(runs: PPORuns) -> list[Condition]:
 
 
 def tuned_is_better(runs: PPORuns) -> list[Condition]:
-    """Claim 3: tuned values against the baseline, with fresh seeds."""
     pairs = runs.pairs("tuned", "baseline", runs.dts)
     return each_above("score at {}, tuned minus baseline", runs.scale.margin, pairs)
 
@@ -119,19 +117,16 @@ def batch_times_line_up(runs: PPORuns) -> list[Condition]:
 
 
 def dt_aware_beats_baseline(runs: PPORuns) -> list[Condition]:
-    """Claim 5."""
     return each_above("score at {}, dt-aware minus baseline", 0.0, runs.gains())
 
 
 def scaling_hurts(runs: PPORuns) -> list[Condition]:
-    """Claim 6."""
     pairs = runs.pairs("dt-aware", "scaled", ("4ms", "8ms"), BATCHES)
     by_time = {(dt, _batch_time(batch)): pair for (dt, batch), pair in pairs.items()}
     return each_above("score at {}, batch time {}, dt-aware minus scaled", 0.0, by_time)
 
 
 def keeping_hurts(runs: PPORuns) -> list[Condition]:
-    """Claim 7."""
     return [
         above(
             f"score at {dt}, mean over batch times, dt-aware minus constant",
@@ -160,7 +155,6 @@ at_least_as_good = partial(better_by, -1)
 
 
 def never_fails(runs: PPORuns) -> list[Condition]:
-    """Claim 12 and the headline."""
     finals = {dt: mean_of(final_or_zero(runs.runs("dt-aware", dt))) for dt in runs.dts}
     return [
         above(f"{runs.task} PPO: final return at {dt}, dt-aware", runs.scale.failed, final)
@@ -169,7 +163,6 @@ def never_fails(runs: PPORuns) -> list[Condition]:
 
 
 def baseline_fails_at_4ms(runs: PPORuns) -> list[Condition]:
-    """Claim 12."""
     final = final_or_zero(runs.runs("baseline", "4ms"))
     return [below("final return at 4ms, baseline", runs.scale.failed, mean_of(final))]
 

@@ -153,7 +153,6 @@ def _json_text(data: object) -> str:
 
 
 def summary_sentences(data: PaperResults, judged: Mapping[str, JudgedClaim]) -> Iterator[str]:
-    """The gain of the rule on each task, then the counts of verdicts."""
     for runs in (reacher_runs(data), paper_pendulum_runs(data)):
         if {runs.names["baseline"], runs.names["dt-aware"]} <= set(data.outcomes):
             yield _rule_worth(runs, _TASK_NAMES[runs.task])
@@ -290,7 +289,6 @@ def _figures_html(data: PaperResults, figures: FigureData) -> str:
 
 
 def _values_html(data: PaperResults) -> str:
-    """The values of each study that compares rules from one set, and what returns mean on its task."""
     parts = []
     for outcome in (data.outcomes[part] for part in _COMPARED if part in data.outcomes):
         cells = [cell for cell in outcome.cells if cell.labels.get("batch") in (None, BASELINE_BATCH)]

@@ -47,7 +47,6 @@ def _scores(data: PaperResults, study: str, dt: str, **labels: object) -> BySeed
 
 
 def drops_and_recovers(data: PaperResults) -> list[Condition]:
-    """Claim 8."""
     cells = {dt: data.outcome("sac-baseline").cell(dt=dt) for dt in DTS}
     finals, slow = {dt: cell.seed_finals for dt, cell in cells.items()}, cells["64ms"].seed_scores
     drops = {(dt,): (cells[dt].seed_part(*_BEFORE_TAKEOVER), cells[dt].seed_part(*_AFTER_TAKEOVER)) for dt in _SHORT}
@@ -61,7 +60,6 @@ def drops_and_recovers(data: PaperResults) -> list[Condition]:
 
 
 def scaling_the_baseline(data: PaperResults) -> list[Condition]:
-    """Claim 9: scaled against kept."""
     data.need("sac-baseline", "sac-scaled")
     return [
         (below if dt in _SHORT else above)(
@@ -75,7 +73,6 @@ def scaling_the_baseline(data: PaperResults) -> list[Condition]:
 
 
 def tuning_beats_both(data: PaperResults) -> list[Condition]:
-    """Claim 9: tuned against either."""
     data.need("sac-baseline", "sac-scaled", _TUNED)
     pairs = {
         (dt, name): (_scores(data, _TUNED, dt), _scores(data, f"sac-{name}", dt))
@@ -135,7 +132,6 @@ def scaling_favours_small(data: PaperResults) -> list[Condition]:
 
 
 def pendulum_discounts(data: PaperResults) -> list[Condition]:
-    """Claim 13a."""
     data.need("sac-pendulum-baseline", "sac-pendulum-dt-aware")
     scaled, kept = ({dt: _scores(data, "sac-pendulum-dt-aware", dt, rule=rule) for dt in DTS} for rule in DISCOUNTS)
     margin, found = TASK_SCALES["double-pendulum"].margin, []
@@ -170,13 +166,11 @@ def better_by(
 
 
 def ineffective_baseline(data: PaperResults) -> list[Condition]:
-    """Claim 13b: by its returns."""
     final = final_or_zero(data.outcome("sac-pendulum-baseline").cell(dt="4ms"))
     return [below("final return at 4ms, baseline", TASK_SCALES["double-pendulum"].failed, mean_of(final))]
 
 
 def ineffective_policies(data: PaperResults) -> list[Condition]:
-    """Claim 13b: by what the learned policies do."""
     seen = mean_of(data.behaviour("sac-pendulum-baseline", "baseline", "4ms"))
     return [below("baseline at 4ms: time upright, as a share of the longest", FALLEN_SHARE, seen)]
 

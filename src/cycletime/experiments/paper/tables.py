@@ -66,7 +66,6 @@ class TunedTable:
     published: PublishedTable
     rows: tuple[TunedRow, ...]
     tried: int
-    """How many choices of values the sweep has at a cycle time."""
     scale: float
 
     def as_text(self) -> str:

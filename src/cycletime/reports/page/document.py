@@ -131,7 +131,6 @@ def asset(name: str) -> str:
 
 
 def figure_html(figure: FigureSpec) -> str:
-    """The placeholder of a figure, which the page draws once it is near."""
     marks = " data-marks" if figure.x_label == CYCLE_TIME else ""  # shows the calculator's cycle time too
     name, title = escape(figure.name), escape(plain_text(figure.title))
     return (

@@ -109,7 +109,6 @@ def _line_as_json(line: LineSpec, cells: Container[str]) -> dict[str, Any]:
 
 
 def _cell_as_json(cell: FigureCell) -> dict[str, Any]:
-    """Its scores: mean and interquartile mean, each with its interval."""
     return {
         "n": len(cell.scores),
         "mean": _estimate_as_json(mean_and_error(cell.scores)),
