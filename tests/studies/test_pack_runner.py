@@ -102,8 +102,8 @@ def test_killed_on_a_machine_with_little_installed_it_comes_back_with_the_same_b
     assert 0 < len(before) < 3
     ran = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    assert f"{len(before)} finished before" in ran.stdout
-    assert "3 of 3 finished" in ran.stdout
+    assert f"3 runs in 1 group, {len(before)} done" in ran.stderr
+    assert ran.stdout == "packed: 3 done\n"
     assert bits_of(out) == bits_of(here)
     (code,) = out.glob("code-*")
     assert not list(code.rglob("*.npz")), "results are beside the code"
@@ -182,9 +182,9 @@ def test_several_studies_run_one_after_the_other_and_go_on_where_they_were_stopp
     before = list(trained.runs)
     capsys.readouterr()
     assert run_all(out, *both) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert said[0] == "one: 2 runs, 2 finished before"
-    assert (said[2], said[-1]) == ("one: 2 done", "two: 2 done")
+    said = capsys.readouterr()
+    assert said.err.startswith("one: 2 runs in 1 group, 2 done; ")
+    assert said.out.splitlines() == ["one: 2 done", "two: 2 done"]
     assert not any("seed0" in name or "seed1" in name for name in trained.runs[len(before) :]), "done means done"
     assert [StudyFolder.open(out / name).keep.policies for name in ("one", "two")] == [False, True]
     assert all(recorded_wall_s(out / name) is not None for name in ("one", "two"))
@@ -206,10 +206,9 @@ def test_a_run_that_fails_there_is_told_and_the_others_are_done(
     names = names_of(StudyFolder.create(tmp_path / "plan", quick_study()))
     trained.faults[names[1]] = FloatingPointError("no number")
     assert run(tmp_path / "out") == 1
-    said = capsys.readouterr().out
-    assert f"{names[1]} failed: FloatingPointError: no number" in said
-    assert "2 of 3 finished" in said
-    assert said.splitlines()[-1] == "quick: 2 done, 1 failed"
+    said = capsys.readouterr()
+    assert f"{names[1]} failed: FloatingPointError: no number" in said.err
+    assert said.out == "quick: 2 done, 1 failed\n"
     del trained.faults[names[1]]
     StudyFolder.open(tmp_path / "out").failures(names[1]).forget()
     assert run(tmp_path / "out") == 0

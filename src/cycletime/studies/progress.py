@@ -5,12 +5,12 @@ Rates and what is left are of the environment steps of learning: those before it
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import Counter, deque
 from collections.abc import Mapping, Set
-
-from rich.progress import BarColumn, MofNCompleteColumn, Progress
-from rich.table import Column
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from cycletime.agents.agent import periods_before_learning
 from cycletime.studies.events import Event, StudyObserver
@@ -18,7 +18,11 @@ from cycletime.studies.plan import Plan, agent_steps_per_run
 from cycletime.studies.spec import Cell
 from cycletime.studies.study_folder import RunState, StudyFolder
 from cycletime.training.external import ExternalAgent
-from cycletime.training.progress_bar import NARROW, ErrorConsole, ShrinkingText
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from cycletime.training.progress_bar import ErrorConsole
 
 LINE_INTERVAL_S = 10.0
 BAR_INTERVAL_S = 0.2
@@ -29,9 +33,12 @@ _RATE_WINDOW_S = 60.0
 class StudyProgress(StudyObserver):
     def __init__(self, workers: int) -> None:
         self.workers = workers
-        self.console = ErrorConsole()
-        self._is_narrow = self.console.width < NARROW
+        self.console: ErrorConsole | None = None
         self._bar: Progress | None = None
+        with suppress(ImportError):  # a machine that a pack is taken to may have no Rich
+            from cycletime.training.progress_bar import ErrorConsole
+
+            self.console = ErrorConsole()
 
     def begin(self, plan: Plan, states: Mapping[str, RunState]) -> None:
         self._budget = plan.study.env_steps
@@ -47,16 +54,22 @@ class StudyProgress(StudyObserver):
         self._heard_of: set[str] = set()
         self._waited_for: Set[str] = set()
         self._steps: deque[tuple[float, int]] = deque()
-        self.console.print(
-            f"{plan.study.name}: {format_groups(plan)}, {self._done:,} done; {self.workers} at a time",
-            highlight=False,
-        )
-        if self.console.is_terminal:
-            bar = [] if self._is_narrow else [BarColumn(bar_width=10 if self.console.width < _WIDE_COLUMNS else 40)]
-            count = MofNCompleteColumn(table_column=Column(no_wrap=True))
-            self._bar = Progress(*bar, count, ShrinkingText("{task.description}"), console=self.console)
-            self._bar.start()
-            self._task = self._bar.add_task("starting", total=self._all, completed=self._done)
+        self._say(f"{plan.study.name}: {format_groups(plan)}, {self._done:,} done; {self.workers} at a time")
+        if self.console is not None and self.console.is_terminal:
+            self._open_bar(self.console)
+
+    def _open_bar(self, console: ErrorConsole) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress
+        from rich.table import Column
+
+        from cycletime.training.progress_bar import NARROW, ShrinkingText
+
+        self._is_narrow = console.width < NARROW
+        bar = [] if self._is_narrow else [BarColumn(bar_width=10 if console.width < _WIDE_COLUMNS else 40)]
+        count = MofNCompleteColumn(table_column=Column(no_wrap=True))
+        self._bar = Progress(*bar, count, ShrinkingText("{task.description}"), console=console)
+        self._bar.start()
+        self._task = self._bar.add_task("starting", total=self._all, completed=self._done)
 
     def update(self, event: Event) -> None:
         if event.env_steps is not None and event.name in self._left:
@@ -83,7 +96,10 @@ class StudyProgress(StudyObserver):
             self._say(f"waiting for {format_runs(who.total())} that others train: {them}")
 
     def _say(self, sentence: str, style: str | None = None) -> None:
-        self.console.print(sentence, style=style, highlight=False, soft_wrap=True)
+        if self.console is None:
+            print(sentence, file=sys.stderr, flush=True)
+        else:
+            self.console.print(sentence, style=style, highlight=False, soft_wrap=True)
 
     def _count(self, name: str, done: int) -> None:
         """Count steps for the rate: not a run's first, nor any during compilation, nor what a resume lost."""
@@ -114,7 +130,7 @@ class StudyProgress(StudyObserver):
             short = ", ".join([*(left or [pace]), *failed])
             self._bar.update(self._task, completed=self._done, description=short if self._is_narrow else text)
         else:
-            self.console.print(f"{self._done:,} of {self._all:,} runs, {text}", highlight=False, soft_wrap=True)
+            self._say(f"{self._done:,} of {self._all:,} runs, {text}")
 
 
 def format_groups(plan: Plan) -> str:
