@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import count
 from math import ceil, floor, isfinite, log10
 from pathlib import Path
@@ -267,10 +267,6 @@ class MachineMeasurements:
     costs: Callable[[Plan], tuple[Costs, float]] = lambda plan: measure_costs(plan, plan.runs)
     tell: Callable[[str], object] = lambda sentence: None
 
-    def costs_of(self, question: Question, dts: Sequence[Duration]) -> tuple[Costs, float]:
-        self.tell("Measuring how fast runs are ...")
-        return self.costs(Plan.of(question.study(dts, 1)))
-
 
 THIS_MACHINE = MachineMeasurements()
 
@@ -293,10 +289,14 @@ def advise(
     if before is None and (path / "study.json").exists():
         raise InputError(f"{path} holds a study without {ADVICE_FILE}: give another folder.")
     check_folder_free(path)
-    if env_steps is not None:
-        question = replace(question, env_steps=env_steps)
-    if before is not None:
-        question = _resumed_question(question, before, env_steps, path)
+    kept = {} if before is None else before["question"]
+    question = replace(
+        question, env_steps=kept.get("env_steps", question.env_steps) if env_steps is None else env_steps
+    )
+    if kept and (other := differences(kept, question.as_json())):
+        raise InputError(
+            f"{path} holds the answer to another question, with {other}: give another folder, or that question again."
+        )
     with nullcontext() if isinstance(question.world, ClosedFormWorld) else owning_children():
         facts = world_facts(question.world, question.present)
         dts, not_tried = question.candidates(facts.env_dt)
@@ -307,7 +307,11 @@ def advise(
             known["in_time"] = {Duration(dt): RealTimeFit(**each) for dt, each in before["in_time"].items()}
     late = {dt: each for dt, each in known["in_time"].items() if not each.fits and dt != question.present}
     tried = tuple(dt for dt in dts if dt not in late)
-    costs = partial(instruments.costs_of, question, tried)
+
+    def costs() -> tuple[Costs, float]:
+        instruments.tell("Measuring how fast runs are ...")
+        return instruments.costs(Plan.of(question.study(tried, 1)))
+
     spending = Spending(budget, costs, executor.workers, facts.env_dt, instruments.clock, began_s)
     if len(tried) > 1 and before is None:
         if env_steps is None:
@@ -337,16 +341,6 @@ def _measure(
         if question.real_time
         else {},
     }
-
-
-def _resumed_question(question: Question, before: Mapping[str, Any], env_steps: int | None, path: Path) -> Question:
-    kept = before["question"]
-    question = replace(question, env_steps=kept["env_steps"] if env_steps is None else env_steps)
-    if other := differences(kept, question.as_json()):
-        raise InputError(
-            f"{path} holds the answer to another question, with {other}: give another folder, or that question again."
-        )
-    return question
 
 
 def _why_late(in_time: RealTimeFit) -> str:

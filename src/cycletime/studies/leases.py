@@ -35,11 +35,6 @@ _MOST_BYTES = 10_000
 _MAX_PID = 2**22
 
 
-def lease_timeout_s(hang_timeout_s: float) -> float:
-    """A fifth of the time after which work hangs: an environment may keep Python's lock, and heartbeats, so long."""
-    return max(STALE_S, hang_timeout_s / 5)
-
-
 @dataclass
 class Lease:
     path: Path

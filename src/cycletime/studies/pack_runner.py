@@ -19,19 +19,13 @@ from cycletime.training.process import stopping
 from cycletime.training.run_recorder import SaveOptions
 
 
+@lenient_streams()
 def run_pack(manifest: Mapping[str, Any], out: Path, workers: int | None, *, episodes: bool, policies: bool) -> int:
-    with lenient_streams():
-        return _run(manifest, out, workers, SaveOptions(episodes, policies))
-
-
-def _run(manifest: Mapping[str, Any], out: Path, workers: int | None, wanted: SaveOptions) -> int:
     failed = False
     try:
         with stopping() as stopper:
             for part in manifest["studies"]:
-                keep = SaveOptions(
-                    part["keep"]["episodes"] or wanted.episodes, part["keep"]["policies"] or wanted.policies
-                )
+                keep = SaveOptions(part["keep"]["episodes"] or episodes, part["keep"]["policies"] or policies)
                 folder = StudyFolder.create(out / part["folder"], study_from_table(part["study"]), keep=keep)
                 executor = make_executor("local", folder.study.device, workers)
                 counts = run_study(

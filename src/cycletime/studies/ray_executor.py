@@ -60,7 +60,8 @@ class RayExecutor:
         if gpus:
             room = min(room, math.floor(there.get("GPU", 0) / gpus))
         if room < 1:
-            raise InputError(f"The Ray cluster has {_format_resources(there)}: a task needs a CPU and {gpus:g} GPUs.")
+            has = f"{there.get('CPU', 0):g} CPUs and {there.get('GPU', 0):g} GPUs"
+            raise InputError(f"The Ray cluster has {has}: a task needs a CPU and {gpus:g} GPUs.")
         return cls(min(workers or room, room), gpus)
 
     def find_workers(self, study: Path) -> Iterable[str]:
@@ -127,7 +128,3 @@ def _check_reachable(address: str) -> None:
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if colon:
         socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT_S).close()
-
-
-def _format_resources(resources: dict[str, float]) -> str:
-    return f"{resources.get('CPU', 0):g} CPUs and {resources.get('GPU', 0):g} GPUs"

@@ -1,20 +1,7 @@
 """A study: tasks x algorithms x rules x cycle times x hyper-parameters x seeds, as one object or one TOML file.
 
-    name = "reacher-quick"
-    task = "reacher"
-    algorithm = "ppo"
-    dts = ["8ms", "16ms", "32ms"]
-    rules = ["baseline", "dt-aware"]
-    seeds = 3
-    env_steps = 100_000
-    [tuned]
-    dt = "16ms"
-    batch = 2000
-
-Whatever is one value may be a list, and the study has all combinations. Where algorithms differ, a table for each:
-``rules = { ppo = ["dt-aware"], sac = ["tuned"] }``, ``[tuned.ppo]``, ``[set.sac]``. Choices of hyper-parameters that
-are not a grid are listed one by one: ``points = [{ batch = 2000, discount = 0.99 }, { batch = 500, discount = 0.9 }]``.
-Points that name a ``dt`` are for that cycle time alone. Rules of one's own are tables of laws (`cycletime.rules`).
+Whatever is one value may be a list, and the study has all combinations; `docs/studies.md` has the file. Points are
+choices of hyper-parameters that are not a grid; those that name a ``dt`` are for that cycle time alone.
 """
 
 from __future__ import annotations

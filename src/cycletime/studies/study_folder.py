@@ -24,7 +24,7 @@ from typing import Any, Literal, TypeAlias
 
 from cycletime.bounded import read_bounded, read_bounded_text
 from cycletime.errors import InputError, RunError, error_sentence
-from cycletime.studies.leases import hold_lease, lease_holders, lease_timeout_s
+from cycletime.studies.leases import STALE_S, hold_lease, lease_holders
 from cycletime.studies.plan import Plan, PlannedRun
 from cycletime.studies.spec import StudySpec
 from cycletime.studies.spec_file import study_from_table, study_table
@@ -204,7 +204,8 @@ class StudyFolder:
 
     @property
     def stale_s(self) -> float:
-        return lease_timeout_s(float(self.study.hang_timeout))
+        """An environment may keep Python's lock, and heartbeats, for a fifth of the time after which work hangs."""
+        return max(STALE_S, float(self.study.hang_timeout) / 5)
 
     @property
     def workers(self) -> Path:

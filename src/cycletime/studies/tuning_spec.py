@@ -1,23 +1,7 @@
 """What is tuned, and how: the TOML file that `cycletime tune` reads.
 
-    name = "reacher-ppo"
-    task = "reacher"
-    algorithm = "ppo"
-    dt = "16ms"
-    seeds = 5
-    fresh_seeds = 30
-    env_steps = 1_000_000
-    [tuned]
-    batch = [1000, 2000, 4000]
-    minibatch = [25, 50]
-
-It is a study at one cycle time. Lists of values are a grid, points are trials; ranges are for Optuna's samplers:
-``[search] discount = { low = 0.7, high = 0.999, horizon = true }``. Discount and trace decay may be tuned as horizons
-in seconds, where a horizon h is the rate exp(-dt / h) per agent step: ``horizons = true`` for the usual ones, or
-
-    [horizons]
-    discount = ["0.5s", "2s", "8s"]
-    trace_decay = ["0.1s", "0.4s"]
+It is a study at one cycle time. Lists of values are a grid, points are trials, and ranges in ``[search]`` are for
+Optuna's samplers. A horizon h, in seconds, is the rate exp(-dt / h) per agent step; `docs/tuning.md` has the file.
 """
 
 from __future__ import annotations
