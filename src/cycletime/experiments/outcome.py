@@ -236,14 +236,11 @@ def _winner(sweep: Outcome, dt: Duration, worst: float) -> Winner:
         raise InputError(f"At {dt} every run of {sweep.name} diverged: there is no winner.")
     counted = {cell: replace(cell, scores=np.where(np.isfinite(cell.scores), cell.scores, worst)) for cell in scored}
     best, *others = sorted(scored, key=lambda cell: -float(counted[cell].scores.mean()))
-    close = tuple(cell for cell in others if _is_as_good(counted[cell], counted[best]))
+    scores = {cell: each.seed_scores for cell, each in counted.items()}
+    behind = {cell: Contrast.of([(1.0, scores[best]), (-1.0, scores[cell])]) for cell in others}
+    # By less than the standard error of the difference, which a single run does not tell.
+    close = tuple(cell for cell, each in behind.items() if each.error is not None and each.value < each.error)
     return Winner(dt, best, close)
-
-
-def _is_as_good(cell: OutcomeCell, best: OutcomeCell) -> bool:
-    """Whether runs are behind by less than the standard error of the difference, which a single run does not tell."""
-    behind = Contrast.of([(1.0, best.seed_scores), (-1.0, cell.seed_scores)])
-    return behind.error is not None and behind.value < behind.error
 
 
 def mean_score(cell: OutcomeCell) -> Estimate | None:

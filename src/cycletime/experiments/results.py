@@ -70,7 +70,13 @@ def collect_results(
         for name, folder in done.items()
     }
     for path, outcome in outcomes.items():
-        _refuse_smaller_results(outcome, path)
+        before = Outcome.load(path) if path.exists() else outcome
+        if before.scale > outcome.scale or before.n > outcome.n:  # what is lost may have taken days
+            sizes = [f"{each.n[0]} seeds at {each.scale:.3g} of all environment steps" for each in (before, outcome)]
+            raise InputError(
+                f"{path} has {sizes[0]}, and what is to be kept now {sizes[1]}: give another --results, or remove that "
+                "file."
+            )
     make_folder(results)
     for path, outcome in outcomes.items():
         outcome.save(path)
@@ -133,16 +139,3 @@ def _outcome_cell(cell: Cell, runs: Sequence[RunScore], bins: int | None) -> Out
 def run_counts(folder: StudyFolder) -> tuple[int, int]:
     names = [planned.name for planned in Plan.of(folder.study).runs]
     return sum(name in folder.store for name in names), len(names)
-
-
-def _refuse_smaller_results(outcome: Outcome, path: Path) -> None:
-    """Refuse to replace results by those of fewer seeds or steps: what is lost may have taken days."""
-    if not path.exists():
-        return
-    before = Outcome.load(path)
-    if before.scale > outcome.scale or before.n > outcome.n:
-        sizes = [f"{each.n[0]} seeds at {each.scale:.3g} of all environment steps" for each in (before, outcome)]
-        raise InputError(
-            f"{path} has {sizes[0]}, and what is to be kept now {sizes[1]}: give another --results, or remove that "
-            "file."
-        )

@@ -75,13 +75,7 @@ def sign_text(
 def estimate_as_json(estimate: Estimate | None) -> dict[str, Any] | None:
     if estimate is None:
         return None
-    return {
-        "value": estimate.value,
-        "low": estimate.low,
-        "high": estimate.high,
-        "interval": estimate.interval,
-        "n": estimate.n,
-    }
+    return {name: getattr(estimate, name) for name in ("value", "low", "high", "interval", "n")}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import matplotlib as mpl
 import numpy as np
@@ -21,9 +21,6 @@ from cycletime.studies.study_folder import open_run
 from cycletime.training.learning_curve import Columns, EpisodeBins, Episodes
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.spec import RunSpec
-
-if TYPE_CHECKING:
-    pass
 
 _NOT_METRICS = ("env_steps", "agent_steps", "learnings")
 

@@ -75,12 +75,12 @@ def test_the_page_tells_the_verdicts_on_sac_and_the_robot(verdicts: list[dict[st
 
 def test_every_changed_criterion_has_its_verdict_before_and_now_on_the_page() -> None:
     data, page = read_paper_results(RESULTS), PAGE.read_text()
-    assert [each.number for each in CHANGES] == ["1a", "1b", "4a", "4b", "13a", "13b", "14", "15", "most"]
+    assert [number for number, _, _ in CHANGES] == ["1a", "1b", "4a", "4b", "13a", "13b", "14", "15", "most"]
     assert "\n".join(changes_table(judge_all(data)).markdown()) in (RESULTS / "index.md").read_text()
     verdicts = {claim.number: judge(data, claim) for claim in CLAIMS}
-    now = {each.number: verdicts[each.number].verdict for each in CHANGES}
-    for each in CHANGES:
-        assert f"{each.number} ({each.before}, now {now[each.number]}" in page
+    now = {number: verdicts[number].verdict for number, _, _ in CHANGES}
+    for number, before, _ in CHANGES:
+        assert f"{number} ({before}, now {now[number]}" in page
     decided = ("1a", "4a", "4b", "13a", "13b", "most")
     assert [now[number] for number in decided] == [
         *("confirmed", "confirmed", "refuted"),

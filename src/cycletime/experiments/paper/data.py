@@ -108,10 +108,6 @@ class TaskScale:
     def failed(self) -> float:
         return self.full / 4
 
-    @property
-    def near_zero(self) -> float:
-        return self.full / 10
-
 
 TASK_SCALES = {
     "reacher": TaskScale(20.0),

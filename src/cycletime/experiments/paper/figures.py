@@ -9,19 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cycletime.experiments.investigation import winners_name
+from cycletime.experiments.paper import figure_kinds as kinds
 from cycletime.experiments.paper.data import BASELINE_BATCH, PaperResults
-from cycletime.experiments.paper.figure_kinds import (
-    Panels,
-    PaperFigure,
-    Select,
-    against_batch_time,
-    against_discount,
-    against_dt,
-    code_variants,
-    curves,
-    curves_by_batch_time,
-    curves_by_discount,
-)
+from cycletime.experiments.paper.figure_kinds import Panels, PaperFigure, Select
 from cycletime.experiments.paper.sac_claims import ROBOT_BASELINE, ROBOT_PEAK, ROBOT_SCALED
 from cycletime.reports.figure import FigureSpec
 
@@ -67,17 +57,17 @@ def _code_variants(task: str, baseline: str, aware: str, labels: Mapping[str, ob
     )
 
 
-_CURVES = partial(_figure, curves, "")
-_AGAINST_DT = partial(_figure, against_dt, "")
-_AGAINST_BATCH_TIME = partial(_figure, against_batch_time, "PPO against batch time")
-_SAC_CURVES = partial(_figure, curves, "SAC curves")
-_AGAINST_DISCOUNT = partial(_figure, against_discount, "")
-_ROBOT_CURVES = partial(_figure, curves, "PPO robot curves")
-_BY_BATCH_TIME = partial(_figure, curves_by_batch_time, "PPO curves by batch time")
-_BY_DISCOUNT = partial(_figure, curves_by_discount, "")
-_PENDULUM_CURVES = partial(_figure, curves, "PPO pendulum curves")
-_SAC_PENDULUM_CURVES = partial(_figure, curves, "SAC pendulum curves")
-_SAC_ROBOT_CURVES = partial(_figure, curves_by_discount, "SAC robot curves")
+_CURVES = partial(_figure, kinds.curves, "")
+_AGAINST_DT = partial(_figure, kinds.against_dt, "")
+_AGAINST_BATCH_TIME = partial(_figure, kinds.against_batch_time, "PPO against batch time")
+_SAC_CURVES = partial(_figure, kinds.curves, "SAC curves")
+_AGAINST_DISCOUNT = partial(_figure, kinds.against_discount, "")
+_ROBOT_CURVES = partial(_figure, kinds.curves, "PPO robot curves")
+_BY_BATCH_TIME = partial(_figure, kinds.curves_by_batch_time, "PPO curves by batch time")
+_BY_DISCOUNT = partial(_figure, kinds.curves_by_discount, "")
+_PENDULUM_CURVES = partial(_figure, kinds.curves, "PPO pendulum curves")
+_SAC_PENDULUM_CURVES = partial(_figure, kinds.curves, "SAC pendulum curves")
+_SAC_ROBOT_CURVES = partial(_figure, kinds.curves_by_discount, "SAC robot curves")
 
 FIGURES: dict[str, PaperFigure] = {
     "ppo-baseline": _CURVES("Baseline PPO on Reacher", _PPO_BASELINE),
@@ -107,7 +97,7 @@ FIGURES: dict[str, PaperFigure] = {
     ),
     "three-part": PaperFigure(
         "dt-aware values and the baseline",
-        against_dt,
+        kinds.against_dt,
         {
             "SAC on Reacher": (_gamma(1, "sac-dt-aware"), _SAC_BASELINE, _gamma(2, "sac-dt-aware")),
             "PPO on Double Pendulum": (_PENDULUM_AWARE, _PENDULUM_BASELINE),
@@ -188,7 +178,7 @@ FIGURES: dict[str, PaperFigure] = {
     ),
     "pendulum-batch-time": PaperFigure(
         "PPO on Double Pendulum, from different batch sizes at 16 ms",
-        against_batch_time,
+        kinds.against_batch_time,
         {
             title: (Select("pendulum-dt-aware", "dt-aware"), other)
             for title, other in (
@@ -200,7 +190,7 @@ FIGURES: dict[str, PaperFigure] = {
     ),
     "rule": PaperFigure(
         "PPO's values for 16 ms at other cycle times: carried by the rule, kept, and tuned anew",
-        against_dt,
+        kinds.against_dt,
         {
             "Reacher": (
                 Select("ppo-dt-aware", "dt-aware", {"batch": BASELINE_BATCH}),
@@ -216,7 +206,7 @@ FIGURES: dict[str, PaperFigure] = {
     ),
     "released-code": PaperFigure(
         "PPO with the ways of the paper's text, and with those of the released code",
-        code_variants,
+        kinds.code_variants,
         {
             "Reacher": _code_variants("reacher", "ppo-baseline", "ppo-dt-aware", _FROM_BASELINE),
             "Double Pendulum": _code_variants("double-pendulum", "ppo-pendulum", "ppo-pendulum", _AWARE),

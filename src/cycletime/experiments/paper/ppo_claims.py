@@ -47,7 +47,7 @@ RunSource: TypeAlias = Callable[[PaperResults], PPORuns]
 Criterion: TypeAlias = Callable[[PPORuns], Sequence[Condition]]
 _AWAY_SHARE = 0.5
 """A fingertip that ends farther away than this share of where it began was not led half of the way to the target."""
-FALLEN_SHARE = 0.25
+_FALLEN_SHARE = 0.25
 """Of an episode's time: who stands less long has fallen."""
 
 
@@ -58,7 +58,7 @@ def near_zero_at_4ms(runs: PPORuns) -> list[Condition]:
         runs.data.need(runs.names["baseline"], runs.names["further"])
         final = final_or_zero(runs.data.prespecified(runs.names["further"]).cell(rule="baseline", dt="4ms"))
     final = {**final_or_zero(runs.runs("baseline", "4ms")), **final}
-    return within("final return at 4ms", runs.scale.near_zero, mean_of(final))
+    return within("final return at 4ms", runs.scale.full / 10, mean_of(final))
 
 
 def ineffective_at_4ms(runs: PPORuns) -> list[Condition]:
@@ -66,7 +66,7 @@ def ineffective_at_4ms(runs: PPORuns) -> list[Condition]:
     seen = mean_of(runs.behaviour("baseline", "4ms"))
     if runs.task == "reacher":
         return [above("baseline at 4ms: final distance, as a share of the first", _AWAY_SHARE, seen)]
-    return [below("baseline at 4ms: time upright, as a share of the longest", FALLEN_SHARE, seen)]
+    return [below("baseline at 4ms: time upright, as a share of the longest", _FALLEN_SHARE, seen)]
 
 
 def worse_either_side(runs: PPORuns) -> list[Condition]:

@@ -14,6 +14,7 @@ from textwrap import fill
 from cycletime.duration import Duration
 from cycletime.experiments.investigation import scale_label
 from cycletime.experiments.judging import BySeed, Claim, JudgedClaim, Verdict, judge
+from cycletime.experiments.outcome import Outcome
 from cycletime.experiments.paper.claims import CHANGES, CLAIMS, claims_as_json
 from cycletime.experiments.paper.data import (
     BASELINE_BATCH,
@@ -42,7 +43,7 @@ from cycletime.reports.page.document import (
 )
 from cycletime.reports.page.figures import FigureData
 from cycletime.reports.page.html import bullet_list, code_block, details, html_table, paragraphs, verdict_badge
-from cycletime.reports.page.values import UsedValues, reference_table, settings_table, values_table
+from cycletime.reports.page.values import reference_table, settings_table, values_table
 from cycletime.statistics import compare
 from cycletime.tasks.references import references
 from cycletime.training.atomic_files import make_folder
@@ -133,19 +134,23 @@ def index_markdown(data: PaperResults, judged: Mapping[str, JudgedClaim], figure
 
 
 def changes_table(judged: Mapping[str, JudgedClaim]) -> TextTable:
-    rows = [(each.number, each.before, judged[each.number].verdict, each.why) for each in CHANGES]
+    rows = [(number, before, judged[number].verdict, why) for number, before, why in CHANGES]
     return TextTable(("claim", "before", "now", "why"), rows, "Criteria that were changed after their data were seen")
 
 
 def provenance_table(data: PaperResults, command: str = "{}") -> TextTable:
     """Where the runs of each study come from; braces stand for the command that runs it again."""
     rows = []
-    for outcome in (data.outcomes[name] for name in STUDY_NAMES if name in data.outcomes):
+    for outcome in _outcomes(data):
         runs, size = f"{outcome.about['runs']:,} x {outcome.env_steps:,} environment steps", f"{outcome.scale:.3g}"
         again = command.format(outcome.about["command"])
         rows.append((outcome.name, runs, ", ".join(outcome.sources), size, again, *outcome.made_by))
     header = ("study", "runs", "data", "scale", "command", "code", "computed on", "wall time")
     return TextTable(header, rows, "Each study, and the command that ran it")
+
+
+def _outcomes(data: PaperResults, names: Sequence[str] = STUDY_NAMES) -> list[Outcome]:
+    return [data.outcomes[name] for name in names if name in data.outcomes]
 
 
 def _json_text(data: object) -> str:
@@ -290,11 +295,11 @@ def _figures_html(data: PaperResults, figures: FigureData) -> str:
 
 def _values_html(data: PaperResults) -> str:
     parts = []
-    for outcome in (data.outcomes[part] for part in _COMPARED if part in data.outcomes):
+    for outcome in _outcomes(data, _COMPARED):
         cells = [cell for cell in outcome.cells if cell.labels.get("batch") in (None, BASELINE_BATCH)]
         algorithm = str(cells[0].labels["algorithm"])
         used = [
-            UsedValues(str(cell.labels["rule"]), cell.dt, {name: cell.values[name] for name in TUNABLE[algorithm]})
+            (str(cell.labels["rule"]), cell.dt, {name: cell.values[name] for name in TUNABLE[algorithm]})
             for cell in cells
         ]
         parts.append(values_table(algorithm, used, f"{outcome.name}: values, in brackets what they mean in seconds"))
@@ -313,21 +318,18 @@ def _tables_html(data: PaperResults) -> str:
 
 
 def _settings_html(data: PaperResults) -> Iterator[str]:
-    for part in STUDY_NAMES:
-        if part in data.outcomes:
-            outcome = data.outcomes[part]
-            seeds = "/".join(map(str, outcome.n))
-            size = f"{len(outcome.cells)} cells, {seeds} seeds, {outcome.env_steps:,} environment steps"
-            html = settings_table((cell.values for cell in outcome.cells), f"{part}: all settings")
-            yield details(f"{part}: {size}", html)
+    for outcome in _outcomes(data):
+        seeds = "/".join(map(str, outcome.n))
+        size = f"{len(outcome.cells)} cells, {seeds} seeds, {outcome.env_steps:,} environment steps"
+        html = settings_table((cell.values for cell in outcome.cells), f"{outcome.name}: all settings")
+        yield details(f"{outcome.name}: {size}", html)
 
 
 def _provenance_html(data: PaperResults) -> str:
     versions = [
-        (part, ", ".join(f"{name} {value}" for name, value in machine.items()))
-        for part in STUDY_NAMES
-        if part in data.outcomes
-        for machine in data.outcomes[part].about["machines"]
+        (outcome.name, ", ".join(f"{name} {value}" for name, value in machine.items()))
+        for outcome in _outcomes(data)
+        for machine in outcome.about["machines"]
     ]
     made = html_table(TextTable(("study", "made by"), versions, "Versions and machines"))
     command, table = code_block("cycletime experiment report paper"), html_table(provenance_table(data))

@@ -27,8 +27,8 @@ from cycletime.experiments.judging import (
     within,
 )
 from cycletime.experiments.outcome import Outcome
-from cycletime.experiments.paper.data import DTS, TASK_SCALES, TUNED_AT, PaperResults, final_or_zero
-from cycletime.experiments.paper.ppo_claims import FALLEN_SHARE
+from cycletime.experiments.paper.data import DTS, TASK_SCALES, TUNED_AT, PaperResults, PPORuns, final_or_zero
+from cycletime.experiments.paper.ppo_claims import baseline_fails_at_4ms, condition_groups, ineffective_at_4ms
 
 _SWEEP = "sac-gamma-sweep"
 _TUNED = winners_name(_SWEEP)
@@ -165,14 +165,8 @@ def better_by(
     return found
 
 
-def ineffective_baseline(data: PaperResults) -> list[Condition]:
-    final = final_or_zero(data.outcome("sac-pendulum-baseline").cell(dt="4ms"))
-    return [below("final return at 4ms, baseline", TASK_SCALES["double-pendulum"].failed, mean_of(final))]
-
-
-def ineffective_policies(data: PaperResults) -> list[Condition]:
-    seen = mean_of(data.behaviour("sac-pendulum-baseline", "baseline", "4ms"))
-    return [below("baseline at 4ms: time upright, as a share of the longest", FALLEN_SHARE, seen)]
+def _pendulum_runs(data: PaperResults) -> PPORuns:
+    return PPORuns(data, "double-pendulum", {"baseline": "sac-pendulum-baseline"})
 
 
 SAC_STUDIES = (
@@ -232,7 +226,7 @@ SAC_CLAIMS = (
         "The final return is below 2,340 (a quarter of a perfect policy's), and the learned policies stand for less "
         "than a quarter of the longest time.",
         "three-part",
-        (ineffective_baseline, ineffective_policies),
+        condition_groups(_pendulum_runs, baseline_fails_at_4ms, ineffective_at_4ms),
     ),
 )
 

@@ -11,7 +11,7 @@ from cycletime.reports.formatting import TextTable
 from cycletime.reports.page.document import Page, Section, calculator_html, figure_html
 from cycletime.reports.page.figures import FigureData
 from cycletime.reports.page.html import bullet_list, code_block, details, html_table
-from cycletime.reports.page.values import UsedValues, reference_table, settings_table, values_table
+from cycletime.reports.page.values import reference_table, settings_table, values_table
 from cycletime.reports.report import FEW_DRAWN, Report
 from cycletime.studies.spec_file import study_table
 
@@ -60,9 +60,7 @@ def _values(report: Report) -> str:
     for summary in report.summaries:
         panel = summary.panel
         used = [
-            UsedValues(rule, dt, panel.cells[rule, dt][0].spec.as_json()["agent"])
-            for rule in panel.rules
-            for dt in panel.dts
+            (rule, dt, panel.cells[rule, dt][0].spec.as_json()["agent"]) for rule in panel.rules for dt in panel.dts
         ]
         parts.append(
             values_table(panel.algorithm, used, f"{panel.title}: values, in brackets what they mean in seconds")

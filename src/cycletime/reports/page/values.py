@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from cycletime.duration import Duration
@@ -18,14 +17,7 @@ _NO_BREAK = "\u00a0"
 """A space at which no line ends, so that a number keeps its unit."""
 
 
-@dataclass(frozen=True)
-class UsedValues:
-    rule: str
-    dt: Duration
-    values: Mapping[str, Any]
-
-
-def values_table(algorithm: str, used: Iterable[UsedValues], caption: str) -> str:
+def values_table(algorithm: str, used: Iterable[tuple[str, Duration, Mapping[str, Any]]], caption: str) -> str:
     """A row for each rule and cycle time; in brackets what a value means in seconds."""
     kind = ALGORITHMS.get(algorithm)
     labels = (
@@ -34,10 +26,10 @@ def values_table(algorithm: str, used: Iterable[UsedValues], caption: str) -> st
         else {each.field: f"{each.field.replace('_', ' ')} ({each.span or each.symbol})" for each in kind.quantities}
     )
     cells = {}
-    for each in used:
-        stated = {name: each.values[name] for name in labels if each.values.get(name) is not None}
-        seconds = {} if kind is None else kind(dt=each.dt, **stated).seconds()
-        cells[f"{each.rule}, {dt_text(each.dt)}"] = {
+    for rule, dt, values in used:
+        stated = {name: values[name] for name in labels if values.get(name) is not None}
+        seconds = {} if kind is None else kind(dt=dt, **stated).seconds()
+        cells[f"{rule}, {dt_text(dt)}"] = {
             name: value_text(value)
             + (f" ({format_seconds(seconds[name]).replace(' ', _NO_BREAK)})" if name in seconds else "")
             for name, value in stated.items()
