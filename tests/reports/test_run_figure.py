@@ -47,7 +47,7 @@ def test_a_run_is_the_same_from_folder_and_store(tmp_path: Path, study: StudyFol
     study.store.add([finished(spec)])
     for path in (written(tmp_path, spec), study.runs / spec.name):
         run = read_run_curves(path)
-        assert (run.where, run.env_dt_s, run.metric_names) == ("closed form", 0.002, ("loss",))
+        assert (run.where, run.env_dt_s, chosen_metrics([run], ["all"])) == ("closed form", 0.002, ["loss"])
         assert run.env_steps.tolist() == np.linspace(48, 4800, 100).tolist()
         assert run.returns.tolist() == finished(spec).curve.binned(4800).tolist()
 

@@ -39,10 +39,6 @@ class RunCurves:
     metrics: Columns
     """By name, a number for each line of the metrics, `env_steps` among them."""
 
-    @property
-    def metric_names(self) -> tuple[str, ...]:
-        return tuple(name for name in self.metrics if name not in _NOT_METRICS)
-
 
 def read_run_curves(path: Path) -> RunCurves:
     """A run by the path of its folder, as far as it has come; the run may be in the store of its study."""
@@ -76,7 +72,7 @@ def read_run_curves(path: Path) -> RunCurves:
 
 def chosen_metrics(runs: Sequence[RunCurves], asked: Sequence[str]) -> list[str]:
     """The metrics that are asked for; 'all' is all that some run has."""
-    known = list(dict.fromkeys(name for run in runs for name in run.metric_names))
+    known = list(dict.fromkeys(name for run in runs for name in run.metrics if name not in _NOT_METRICS))
     if list(asked) == ["all"]:
         return known
     for name in asked:

@@ -86,12 +86,6 @@ class RankedChoices:
         return cls(ranked, place, statistics, holm(alone, comparisons=comb(len(means), 2)))
 
     @property
-    def title(self) -> str:
-        first, (rule, dt) = self.panels[0], self.place
-        at = f"at {dt_text(dt)}" if rule == AS_GIVEN else f"{rule} at {dt_text(dt)}"
-        return f"{first.task}, {first.algorithm}, {at}: {len(self.panels):,} choices"
-
-    @property
     def estimates(self) -> tuple[Estimate | None, ...]:
         every = (panel.scores(*self.place) for panel in self.panels)
         return tuple(self.statistics.of(scores) if scores else None for scores in every)
@@ -103,7 +97,10 @@ class RankedChoices:
         return "worse" if self.against[index].verdict == "better" else "undecided"
 
     def table(self, measure: str) -> TextTable:
-        names = tuple(self.panels[0].hyperparameters)
+        first, (rule, dt) = self.panels[0], self.place
+        at = f"at {dt_text(dt)}" if rule == AS_GIVEN else f"{rule} at {dt_text(dt)}"
+        title = f"{first.task}, {first.algorithm}, {at}: {len(self.panels):,} choices"
+        names = tuple(first.hyperparameters)
         shown = list(zip(self.panels, self.estimates, strict=True))[:MAX_ROWS]
         rows = [
             (
@@ -113,13 +110,13 @@ class RankedChoices:
             for index, (panel, estimate) in enumerate(shown)
         ]
         notes = [
-            _scores_note(self.panels[0], measure, self.statistics),
+            _scores_note(first, measure, self.statistics),
             "Sorted by the mean. Verdicts are against the first: means by the t of pairs with equal seeds, p < 0.05, "
             f"corrected for all {comb(len(self.against) + 1, 2):,} pairs (Holm).",
         ]
         if left := len(self.panels) - len(shown):
             notes.append(f"{left:,} more are in scores.csv.")
-        return TextTable((*names, "score"), rows, self.title, notes)
+        return TextTable((*names, "score"), rows, title, notes)
 
     def sentences(self) -> tuple[str, ...]:
         best = self.panels[0].scores(*self.place)

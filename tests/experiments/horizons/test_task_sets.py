@@ -56,7 +56,7 @@ def test_it_starts_where_tuning_was_best_and_where_everybody_does(task: str) -> 
         assert isinstance(start.values, PPO)
         sizes = {"4ms": (8000, 200), "16ms": (2000, 50), "64ms": (500, 12)}[str(start.values.dt)]
         assert (start.values.batch, start.values.minibatch, start.values.learning_rate) == (*sizes, 3e-4)
-        if start.tuned:
+        if start.kind == "tuned":
             spans = start.values.seconds()
             assert (spans["discount"], spans["trace_decay"]) == pytest.approx(BEST_S[task], rel=2e-3)
         else:

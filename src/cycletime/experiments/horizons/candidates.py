@@ -215,17 +215,13 @@ TASK_SETS: Mapping[str, Mapping[str, TaskSet]] = {
 @dataclass(frozen=True)
 class StartingPoint:
     task: str
-    tuned: bool
-    """Whether horizons were tuned there; else they are those that everybody uses."""
+    kind: Literal["tuned", "untuned"]
+    """Whether horizons were tuned there, or are those that everybody uses."""
     values: PPO | SAC
 
     @property
     def spec(self) -> AlgorithmSpec:
         return ALGORITHM_SPECS[self.values.algorithm]
-
-    @property
-    def kind(self) -> str:
-        return "tuned" if self.tuned else "untuned"
 
     def point(self, dt: Duration, rule: str | Rule) -> dict[str, Any]:
         return self.spec.point(self.values.at(dt, rule))
@@ -240,8 +236,8 @@ def starting_points(tuning: Outcome) -> tuple[StartingPoint, ...]:
     dts = sorted(best)
     for dt in (dts[0], median_low(dts), dts[-1]):
         task, tuned = best[dt].cell.labels["task"], spec.tuned(dt, best[dt].cell.values)
-        found.append(StartingPoint(task, tuned=True, values=tuned))
-        found.append(StartingPoint(task, tuned=False, values=spec.untuned(tuned)))
+        found.append(StartingPoint(task, "tuned", tuned))
+        found.append(StartingPoint(task, "untuned", spec.untuned(tuned)))
     return tuple(found)
 
 

@@ -9,6 +9,7 @@ score would be too good.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cycletime.experiments.investigation import winners_name
@@ -46,6 +47,17 @@ def _scores(data: PaperResults, study: str, dt: str, **labels: object) -> BySeed
     return data.outcome(study).cell(dt=dt, **labels).seed_scores
 
 
+def _changes_sign(
+    name: str, pairs: Mapping[str, tuple[BySeed, BySeed]], *, is_above_when_short: bool
+) -> list[Condition]:
+    """Each difference is above zero at short cycle times and below it at long ones, or the other way about."""
+    return [
+        above(name.format(dt), 0.0, difference(*pair), is_above=(dt in _SHORT) == is_above_when_short)
+        for dt, pair in pairs.items()
+        if dt != TUNED_AT
+    ]
+
+
 def drops_and_recovers(data: PaperResults) -> list[Condition]:
     cells = {dt: data.outcome("sac-baseline").cell(dt=dt) for dt in DTS}
     finals, slow = {dt: cell.seed_finals for dt, cell in cells.items()}, cells["64ms"].seed_scores
@@ -61,15 +73,8 @@ def drops_and_recovers(data: PaperResults) -> list[Condition]:
 
 def scaling_the_baseline(data: PaperResults) -> list[Condition]:
     data.need("sac-baseline", "sac-scaled")
-    return [
-        (below if dt in _SHORT else above)(
-            f"score at {dt}, scaled minus baseline",
-            0.0,
-            difference(_scores(data, "sac-scaled", dt), _scores(data, "sac-baseline", dt)),
-        )
-        for dt in DTS
-        if dt != TUNED_AT
-    ]
+    pairs = {dt: (_scores(data, "sac-scaled", dt), _scores(data, "sac-baseline", dt)) for dt in DTS}
+    return _changes_sign("score at {}, scaled minus baseline", pairs, is_above_when_short=False)
 
 
 def tuning_beats_both(data: PaperResults) -> list[Condition]:
@@ -120,15 +125,9 @@ def both_discounts_beat_baseline(data: PaperResults) -> list[Condition]:
 
 def scaling_favours_small(data: PaperResults) -> list[Condition]:
     """Claim 11: gamma_1 against gamma_2; at 16 ms they are the same."""
-    return [
-        (above if dt in _SHORT else below)(
-            f"score at {dt}, gamma_1 minus gamma_2",
-            0.0,
-            difference(*(_scores(data, "sac-dt-aware", dt, rule=rule) for rule in DISCOUNTS)),
-        )
-        for dt in DTS
-        if dt != TUNED_AT
-    ]
+    first, second = ({dt: _scores(data, "sac-dt-aware", dt, rule=rule) for dt in DTS} for rule in DISCOUNTS)
+    pairs = {dt: (first[dt], second[dt]) for dt in DTS}
+    return _changes_sign("score at {}, gamma_1 minus gamma_2", pairs, is_above_when_short=True)
 
 
 def pendulum_discounts(data: PaperResults) -> list[Condition]:

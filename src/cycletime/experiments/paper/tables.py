@@ -109,7 +109,11 @@ class TunedTable:
         wheres = {"sweep": "in the sweep", "fresh": "with fresh seeds", "papers_choice": "with the paper's values"}
         counts = {name: [each.n for row in self.rows if (each := row.scores[name])] for name in wheres}
         runs = [f"{range_text(counts[name])} {where}" for name, where in wheres.items() if counts[name]]
-        close = [f"{dt_text(row.dt)}: {len(row.as_good)}{_choices_text(row.as_good)}" for row in self.rows]
+        close = []
+        for row in self.rows:
+            words = [f"({_values_text(each)})" for each in row.as_good[:_MAX_LISTED]]
+            words += ["others"] if len(row.as_good) > _MAX_LISTED else []
+            close.append(f"{dt_text(row.dt)}: {len(row.as_good)} {join_words(words)}".rstrip())
         return [
             f"Scores are the mean return over learning ± one standard error; n = {join_words(runs)}. In the sweep the "
             "winner's is too good, since it won by it. The paper's values are scored in our sweep.",
@@ -155,9 +159,3 @@ def _cell_values(cell: OutcomeCell, names: Sequence[str]) -> tuple[float, ...]:
 
 def _values_text(values: Sequence[float]) -> str:
     return ", ".join(f"{value:.3g}" if value < 10 else f"{value:g}" for value in values)
-
-
-def _choices_text(choices: Sequence[tuple[float, ...]]) -> str:
-    words = [f"({_values_text(each)})" for each in choices[:_MAX_LISTED]]
-    more = ["others"] if len(choices) > len(words) else []
-    return f" {join_words([*words, *more])}" if words else ""
