@@ -59,7 +59,6 @@ class Experiment:
 @dataclass(frozen=True)
 class Size:
     scale: float = 1.0
-    """The share of its environment steps."""
     seeds: int | None = None
     """By default the study's own."""
     fresh_seeds: int | None = None
@@ -85,7 +84,6 @@ class Investigation:
     """The declaration of an investigation; its functions take what `read` gives."""
 
     name: str
-    """Of its commands, and of its folder in results/."""
     title: str
     """What sentences call it: 'The paper'."""
     experiments: Mapping[str, Experiment] = field(default_factory=dict)

@@ -132,7 +132,6 @@ class OtherSetting:
 class Claim:
     number: str
     statement: str
-    """The paper's, in short."""
     criterion: str
     """What must hold, in words: statistic, margin, test. The conditions are the same in code."""
     figure: str | None

@@ -34,10 +34,7 @@ def advice_sentences(advice: Advice) -> list[str]:
 def advice_table(advice: Advice) -> list[list[str]]:
     head = ["cycle time", "in time here", "seeds", "mean return", "s.e.", ""]
     dts = sorted({*advice.tried, *advice.in_time})
-    return [
-        head,
-        *([dt_text(dt), *_cells(advice, dt), _verdict(advice, dt)] for dt in dts),
-    ]
+    return [head, *([dt_text(dt), *_cells(advice, dt), _verdict(advice, dt)] for dt in dts)]
 
 
 def _answer(advice: Advice) -> str:

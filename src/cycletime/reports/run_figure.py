@@ -29,7 +29,6 @@ _NOT_METRICS = ("env_steps", "agent_steps", "learnings")
 class RunCurves:
     spec: RunSpec
     where: str
-    """Where its data come from, such as 'closed form'."""
     env_dt_s: float
     env_steps: NDArray[np.float64]
     """The bins' ends, as far as the run has come."""

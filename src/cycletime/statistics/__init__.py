@@ -10,13 +10,7 @@ with require_extras(__name__):
     from cycletime.statistics.comparisons import Comparison, compare, holm, holm_corrected
     from cycletime.statistics.curves import Curve, iqm_curve, mean_curve
     from cycletime.statistics.means import Contrast, Estimate, mean_and_error, mean_and_interval
-    from cycletime.statistics.resampling import (
-        Options,
-        bootstrap,
-        frequency_averaged_score,
-        interquartile_mean,
-        iqm,
-    )
+    from cycletime.statistics.resampling import Options, bootstrap, frequency_averaged_score, interquartile_mean, iqm
     from cycletime.statistics.sequential import Judgement, SequentialDesign
 
 __all__ = [

@@ -181,7 +181,6 @@ to compare. Budget: the next look costs more than is left. Stopped: someone aske
 @dataclass(frozen=True)
 class NextLook:
     seeds: int
-    """Seeds of each candidate that is left."""
     runs: int
     wall_s: float
     simulated_h: float

@@ -59,11 +59,7 @@ def pack_studies(
         study.check_worlds()
     plans = [Plan.of(study) for study in studies]
     parts = [
-        {
-            "folder": plan.study.name if in_folders else "",
-            "study": study_table(plan.study),
-            "keep": asdict(keep),
-        }
+        {"folder": plan.study.name if in_folders else "", "study": study_table(plan.study), "keep": asdict(keep)}
         for plan, keep in zip(plans, keeps or [KEEP_SCORES] * len(plans), strict=True)
     ]
     manifest = {"format": FORMAT, "studies": parts, "code": code_version()}

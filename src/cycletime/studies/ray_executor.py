@@ -28,7 +28,6 @@ class RayExecutor:
     gpus: float = 0.0
     """GPUs for each of them; 0.25 lets four share one."""
     tasks: dict[Any, str] = field(default_factory=dict)
-    """By Ray's reference, the workers that have not ended."""
 
     @classmethod
     def connect(cls, address: str | None = None, *, workers: int | None = None, gpus: float = 0.0) -> RayExecutor:

@@ -67,7 +67,6 @@ class TuningResult:
     tuning: Tuning
     ranking: tuple[Trial, ...]
     fresh: Trial
-    """The winner with seeds that tuning never saw."""
     machines: tuple[Mapping[str, str], ...]
     runs: int
     """Of all trials, without the winner's with fresh seeds."""

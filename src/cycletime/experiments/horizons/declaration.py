@@ -6,18 +6,11 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from cycletime.experiments.horizons import results as stages
 from cycletime.experiments.horizons import sac_arms
 from cycletime.experiments.horizons.candidates import ALGORITHM_SPECS, AlgorithmSpec
 from cycletime.experiments.horizons.page import IMAGES, missing_figures, write_page
-from cycletime.experiments.horizons.results import (
-    CURVE_BINS,
-    EXPERIMENTS,
-    Evidence,
-    env_steps,
-    needed_studies,
-    provenance,
-    stage_study,
-)
+from cycletime.experiments.horizons.results import Evidence
 from cycletime.experiments.horizons.verdicts import ranking_text, verdicts_text
 from cycletime.experiments.investigation import Investigation
 from cycletime.experiments.outcome import Results, read_results
@@ -44,13 +37,13 @@ _SPECS = tuple(ALGORITHM_SPECS.values())
 HORIZONS = Investigation(
     name="horizons",
     title="The search for horizons",
-    experiments=EXPERIMENTS,
-    study=stage_study,
-    env_steps=env_steps,
-    needs=needed_studies,
+    experiments=stages.EXPERIMENTS,
+    study=stages.stage_study,
+    env_steps=stages.env_steps,
+    needs=stages.needed_studies,
     follows_results=True,
-    provenance=provenance,
-    curve_bins=CURVE_BINS,
+    provenance=stages.provenance,
+    curve_bins=stages.CURVE_BINS,
     read=read_results,
     verdicts={
         **{spec.algorithm: partial(_verdicts, spec) for spec in _SPECS},

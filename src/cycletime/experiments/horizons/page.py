@@ -25,7 +25,7 @@ from cycletime.experiments.horizons.ranking import MEASURES, START_KINDS, Interv
 from cycletime.experiments.horizons.results import Evidence, all_evidence
 from cycletime.experiments.horizons.verdicts import decision_text, excluded_text, judged_predictions
 from cycletime.experiments.outcome import NotRunError, Outcome, OutcomeCell, Results, winners
-from cycletime.reports.formatting import TextTable, estimate_text
+from cycletime.reports.formatting import TextTable, dt_text, estimate_text
 from cycletime.reports.page.document import write_text
 from cycletime.rules.quantities import decay_in_seconds
 from cycletime.statistics import Estimate, mean_and_error
@@ -41,9 +41,7 @@ def best_horizons_table(evidence: Evidence) -> str:
         found = winners(tuning)
         for rate in evidence.spec.horizons:
             cells = [_horizon_range(rate, [each.cell, *each.as_good]) for each in found.values()]
-            rows.append(
-                (task, _HORIZON_NAMES[rate], f"{_milliseconds(min(found))} to {_milliseconds(max(found))}", *cells)
-            )
+            rows.append((task, _HORIZON_NAMES[rate], f"{dt_text(min(found))} to {dt_text(max(found))}", *cells))
     names = ("task", "horizon", "cycle times")
     count = len(rows[0]) - len(names)
     dts = ["shortest", *[""] * (count - 2), "longest"]
@@ -86,7 +84,7 @@ def updates_table(comparison: RuleComparison) -> str:
     rates = sorted({rate for row in best.values() for rate in row})
     header = ("task", "cycle time", *(f"{rate:.3g} updates/s" for rate in rates))
     rows = [
-        (task, _milliseconds(dt), *(estimate_text(row[rate]) if rate in row else "" for rate in rates))
+        (task, dt_text(dt), *(estimate_text(row[rate]) if rate in row else "" for rate in rates))
         for (task, dt), row in best.items()
     ]
     return _markdown(header, rows)
@@ -156,10 +154,6 @@ def _horizon_range(rate: str, cells: Sequence[OutcomeCell]) -> str:
 
 def _interval_text(found: Interval) -> str:
     return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
-
-
-def _milliseconds(dt: Duration) -> str:
-    return f"{float(dt) * 1e3:g} ms"
 
 
 FIGURES = Path("figures", "horizons")

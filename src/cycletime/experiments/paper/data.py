@@ -109,11 +109,7 @@ class TaskScale:
         return self.full / 4
 
 
-TASK_SCALES = {
-    "reacher": TaskScale(20.0),
-    "double-pendulum": TaskScale(9360.0),
-    "ur-reacher": TaskScale(400.0),
-}
+TASK_SCALES = {"reacher": TaskScale(20.0), "double-pendulum": TaskScale(9360.0), "ur-reacher": TaskScale(400.0)}
 """By task. On Reacher a return of 1 is a centimetre that the fingertip ends nearer to the target; on the Double
 Pendulum 585 is a second upright, of 16; on the robot's 125 is a second at the target, of 4, and a scripted controller
 has 400."""

@@ -9,11 +9,7 @@ from typing import Any
 
 from cycletime.experiments.investigation import Investigation
 from cycletime.experiments.paper.claims import CLAIMS, claims_as_json
-from cycletime.experiments.paper.data import (
-    BEHAVIOUR_FILE,
-    read_paper_results,
-    save_behaviours,
-)
+from cycletime.experiments.paper.data import BEHAVIOUR_FILE, read_paper_results, save_behaviours
 from cycletime.experiments.paper.experiments import EXPERIMENTS, load_study
 from cycletime.experiments.paper.figures import FIGURES, missing_figures, save_figures
 from cycletime.experiments.paper.report import claim_text, write_report
@@ -31,11 +27,8 @@ def keep_behaviour(folders: Mapping[str, StudyFolder], results: Path) -> list[Pa
     return [file] if measured else []
 
 
-def _tables(make: Callable[[TunedTable], Any]) -> dict[str, Callable[[Any], Any]]:
-    def of(name: str) -> Callable[[Any], Any]:
-        return lambda data: make(tuned_table(data, name))
-
-    return {name: of(name) for name in PUBLISHED_TABLES}
+def _table(make: Callable[[TunedTable], Any], name: str, data: Any) -> Any:  # noqa: ANN401 - text or JSON
+    return make(tuned_table(data, name))
 
 
 PAPER = Investigation(
@@ -47,10 +40,10 @@ PAPER = Investigation(
     collect_more=keep_behaviour,
     read=read_paper_results,
     verdicts={claim.number: partial(claim_text, claim) for claim in CLAIMS},
-    tables=_tables(TunedTable.as_text),
+    tables={name: partial(_table, TunedTable.as_text, name) for name in PUBLISHED_TABLES},
     as_json={
         "verdicts": claims_as_json,
-        **_tables(TunedTable.as_json),
+        **{name: partial(_table, TunedTable.as_json, name) for name in PUBLISHED_TABLES},
     },
     figures=FIGURES,
     save_figures=save_figures,

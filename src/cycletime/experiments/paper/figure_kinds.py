@@ -108,7 +108,6 @@ class Select:
     labels: Mapping[str, object] = field(default_factory=dict)
     """Of the cells, by default all; of a tuple any."""
     dts: tuple[str, ...] = ()
-    """Their cycle times, by default all."""
     start: str | None = None
     ring: Literal["dashed", "solid"] | None = None
 
@@ -132,7 +131,6 @@ class PaperFigure:
     kind: Callable[[Panels], dict[str, Any]]
     """Its panels and settings, as a `FigureSpec` has them."""
     parts: Mapping[str, tuple[Select, ...]]
-    """By title, what each pair of axes shows."""
     family: str = ""
     """Figures of a family are compared with each other, and have the same vertical axis."""
 

@@ -25,7 +25,6 @@ class PublishedTable:
     title: str
     sweep: str
     short: Mapping[str, str]
-    """By hyper-parameter, its letter."""
     values: Mapping[str, tuple[float, ...]]
     """By cycle time, what the paper found best."""
 
