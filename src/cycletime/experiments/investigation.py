@@ -1,8 +1,4 @@
-"""An investigation: studies, criteria that are fixed before the runs, results, verdicts, figures, and a page.
-
-The paper and horizons are two declarations of it. All that an investigation has goes by name, so that the same commands
-serve every one of them; what one does not have is empty.
-"""
+"""An investigation: studies, criteria that are fixed before the runs, results, verdicts, figures, and a page."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Running experiments: each study in a folder OUT/STUDY, then the winners'; and what there is, as a list.
-
-All is resumable as studies are: what is done is not run again, and whoever is killed loses nothing.
-"""
+"""Running experiments: each study in a folder OUT/STUDY, then the winners'; and what there is, as a list."""
 
 from __future__ import annotations
 

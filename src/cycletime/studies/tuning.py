@@ -1,8 +1,7 @@
 """Tuning as the paper does it: try values at one cycle time, take the best, and measure it with seeds it never saw.
 
-A trial is one choice of hyper-parameters, run with all tuning seeds. The best of many noisy means looks better than it
-is, so the winner is run again with fresh seeds. Nothing but runs is kept of a search: Optuna's samplers are asked and
-told again in the same order, so that a search that was killed goes on with the trials that it would have made.
+Nothing but runs is kept of a search: Optuna's samplers are asked and told again in the same order, so that a search
+that was killed goes on with the trials that it would have made.
 
 FOLDER/trials/       all trials so far, a study like any other
 FOLDER/fresh/        the winner with fresh seeds, a study

@@ -1,10 +1,5 @@
 """What is compared: candidate rules of PPO and SAC, and the studies of the search and of the trial.
 
-PPO's candidates have b and m per second, horizons in seconds with or without a floor, and a learning rate: at most two
-numbers, the fewest steps of a horizon, and the exponent of rho that the learning rate follows, which is minus that of
-the mini-batch's size. SAC's have the discount horizon in seconds with or without a floor, and in seconds beside it
-nothing else, the targets' time constant, or the time between updates: at most one number.
-
 Many rules give the same values at many cycle times, and studies that follow one another leave a GPU idle at their ends.
 So there is one study for each task, whose points are the values that some rule gives, each once.
 """

@@ -1,7 +1,4 @@
-"""Figures as data that the page draws: what `reports.figure` describes, with all numbers computed.
-
-Numbers are computed here, by `cycletime.statistics`; the page draws them and computes none.
-"""
+"""Figures as data that the page draws: what `reports.figure` describes, with all numbers computed."""
 
 from __future__ import annotations
 
