@@ -9,10 +9,9 @@ import jax
 import jax.numpy as jnp
 
 from cycletime.agents.agent import Buffer, LearnWhen, Metrics, TimeLimit, pytree_of_rates, rate
-from cycletime.agents.checks import check_choice, check_fractions, check_hidden, check_positive
+from cycletime.agents.checks import check_choices, check_fractions, check_hidden, check_positive
 from cycletime.agents.exploration import CoherentNoise, check_exploration
 from cycletime.agents.networks import (
-    INITIAL_WEIGHTS,
     GaussianPolicy,
     InitialWeights,
     Network,
@@ -67,8 +66,7 @@ class ActorCriticAgent:
         check_fractions(self, "discount")
         check_positive(self, "policy_rate", "value_rate", "noise_std")
         check_hidden(self)
-        check_choice(self, "initial_weights", INITIAL_WEIGHTS)
-        check_choice(self, "time_limit", ("terminal", "bootstrap"))
+        check_choices(self)
         check_exploration(self)
 
     def initialize(self, key: jax.Array, observation_size: int, action_size: int) -> ActorCriticState:
@@ -105,7 +103,6 @@ class ActorCriticAgent:
         return after, {"value_error": error, "entropy": gaussian_entropy(after.policy.log_std)}
 
     def policy(self, psi: ActorCriticState) -> PolicyNetwork:
-        """The policy by itself."""
         return PolicyNetwork(psi.policy.network, "tanh", psi.policy.log_std, squashed=False)
 
     acting = policy

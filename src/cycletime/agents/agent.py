@@ -84,13 +84,15 @@ class Buffer:
         """Add one agent step of each copy; when the buffer is full, in place of the oldest."""
         row = self._row(transition)
         rows = lax.dynamic_update_slice_in_dim(self.rows, row[None], self.stored % self.capacity, axis=0)
-        return replace(self, rows=rows, stored=self.stored + 1, newest_successor=self._successor(transition))
+        return replace(
+            self, rows=rows, stored=self.stored + 1, newest_successor=self._per_copy(transition.next_observation)
+        )
 
     def store_first(self, transition: Transition) -> Buffer:
         """Add one agent step of each copy; when the buffer is full, nowhere."""
         rows = self.rows.at[self.stored].set(self._row(transition), mode="drop")
         stored = jnp.minimum(self.stored + 1, self.capacity)
-        return replace(self, rows=rows, stored=stored, newest_successor=self._successor(transition))
+        return replace(self, rows=rows, stored=stored, newest_successor=self._per_copy(transition.next_observation))
 
     def emptied(self) -> Buffer:
         return replace(self, stored=jnp.zeros_like(self.stored))
@@ -119,9 +121,6 @@ class Buffer:
 
     def _row(self, transition: Transition) -> jax.Array:
         return jnp.concatenate([self._per_copy(part) for part in transition], axis=1)
-
-    def _successor(self, transition: Transition) -> jax.Array:
-        return self._per_copy(transition.next_observation)
 
     def _per_copy(self, part: jax.Array) -> jax.Array:
         return jnp.asarray(part, self.rows.dtype).reshape(self.rows.shape[1], -1)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from math import inf
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import jax.numpy as jnp
 
@@ -57,6 +58,18 @@ def check_choice(owner: object, name: str, choices: Sequence[str]) -> None:
     value = getattr(owner, name)
     if value not in choices:
         raise InputError(f"{name} is {quote(value)}: it must be {' or '.join(map(repr, choices))}.")
+
+
+@cache
+def _choices(kind: type) -> Mapping[str, Sequence[str]]:
+    hints = get_type_hints(kind)
+    return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
+
+
+def check_choices(owner: object) -> None:
+    """Refuse values of fields that have a few choices, the Literals among their types, other than these."""
+    for name, choices in _choices(type(owner)).items():  # type: ignore[arg-type]  # classes can be hashed
+        check_choice(owner, name, choices)
 
 
 def check_hidden(agent: object) -> None:

@@ -30,7 +30,6 @@ class CoherentNoise:
     """
 
     dt: Duration
-    """The cycle time that it is for."""
     carry: tuple[float, ...]
     """f, what a cycle leaves of z."""
     drive: tuple[float, ...]
@@ -103,11 +102,7 @@ def explore(
 ) -> tuple[Array, NoiseState]:
     """The noise of the next agent step, [..., |A|], and z after it; where nothing is coherent, the normals themselves.
 
-    Args:
-        coherent: The kind of noise.
-        state: z before the step; it does not matter where an episode begins.
-        normals: As many as `normals_per_step` says, [..., n |A|].
-        begins: Whether the step is an episode's first, [...].
+    Normals are as many as `normals_per_step` says, [..., n |A|]; z before an episode's first step does not matter.
     """
     if coherent is None or state is None:
         return normals, None
@@ -120,7 +115,6 @@ def explore(
 
 
 def initial_noise_state(coherent: CoherentNoise | None, *shape: int, dtype: Any = None) -> NoiseState:  # noqa: ANN401
-    """The state before the first step of all, for actions of this shape."""
     return None if coherent is None else tuple(jnp.zeros(shape, dtype) for _ in range(coherent.size))
 
 

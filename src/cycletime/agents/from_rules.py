@@ -47,7 +47,9 @@ def agent_for(values: rules.PPO | rules.SAC, **others: object) -> PPOAgent | SAC
             raise InputError(
                 f"noise_std is {values.noise_std}: SAC here adds no noise to its policy's own; leave it out."
             )
-        stated |= _update_rhythm(values.updates_per_step)
+        if values.updates_per_step is not None:
+            rhythm = update_rhythm(values.updates_per_step)
+            stated |= {"gradient_steps": rhythm.numerator, "learning_period": rhythm.denominator}
         # Random actions fill the same time at every cycle time, as in the released code, whether a rule says so or not.
         stated.setdefault("warmup_steps", ceil(WARMUP_S / values.dt.exact_s))
     for name in others:
@@ -65,14 +67,6 @@ def agent_for(values: rules.PPO | rules.SAC, **others: object) -> PPOAgent | SAC
     elif isinstance(noise, CoherentNoise):
         check_cycle(noise, values.dt)
     return agent(**{**stated, **others})
-
-
-def _update_rhythm(updates_per_step: float | None) -> dict[str, int]:
-    """U and g for so many gradient steps per agent step."""
-    if updates_per_step is None:
-        return {}
-    rhythm = update_rhythm(updates_per_step)
-    return {"gradient_steps": rhythm.numerator, "learning_period": rhythm.denominator}
 
 
 def whole_rows(carried: rules.PPO | rules.SAC, num_envs: int) -> tuple[dict[str, int], list[str]]:

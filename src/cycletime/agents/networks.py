@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import log, pi, sqrt
-from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -95,7 +95,6 @@ def normalize_by(observed: Moments | None, observation: jax.Array) -> jax.Array:
 
 InitialWeights: TypeAlias = Literal["released", "pytorch", "orthogonal"]
 """What the field `initial_weights` of the agents may be; they say what each means."""
-INITIAL_WEIGHTS = get_args(InitialWeights)
 ActivationName: TypeAlias = Literal["tanh", "relu"]
 
 _ACTIVATIONS = {"tanh": jnp.tanh, "relu": jax.nn.relu}
@@ -118,13 +117,11 @@ Activation: TypeAlias = Callable[[jax.Array], jax.Array]
 
 
 def new_network(key: jax.Array, sizes: Sequence[int], new_layer: NewLayer) -> Network:
-    """Layers from sizes[0] inputs to sizes[-1] outputs."""
     keys = jax.random.split(key, len(sizes) - 1)
     return tuple(new_layer(*shape) for shape in zip(keys, sizes[:-1], sizes[1:], strict=True))
 
 
 def forward(network: Network, inputs: jax.Array, activation: Activation) -> jax.Array:
-    """What the last layer gives, without an activation of its own."""
     *hidden, last = network
     for layer in hidden:
         inputs = activation(inputs @ layer.weight + layer.bias)

@@ -9,9 +9,8 @@ with its source.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +28,7 @@ from cycletime.agents.agent import (
     rate,
 )
 from cycletime.agents.checks import (
-    check_choice,
+    check_choices,
     check_counts,
     check_fractions,
     check_hidden,
@@ -38,7 +37,6 @@ from cycletime.agents.checks import (
 )
 from cycletime.agents.exploration import CoherentNoise, check_exploration
 from cycletime.agents.networks import (
-    INITIAL_WEIGHTS,
     AdamState,
     GaussianPolicy,
     InitialWeights,
@@ -154,6 +152,8 @@ class PPOAgent:
     advantages: Literal["batch", "minibatch"] = option("batch")
     """Over what advantages are normalised: the batch, as in the paper, or each mini-batch, as in Stable-Baselines3."""
 
+    random_steps: ClassVar[int] = 0
+
     def __post_init__(self) -> None:
         check_counts(self, "batch", "minibatch", "epochs")
         if self.learning_period is not None:
@@ -161,12 +161,7 @@ class PPOAgent:
         check_fractions(self, "discount", "trace_decay")
         check_positive(self, "learning_rate", "clip", "noise_std")
         check_hidden(self)
-        check_choice(self, "initial_weights", INITIAL_WEIGHTS)
-        check_choice(self, "learn_when", ("batch", "episode_end"))
-        check_choice(self, "time_limit", ("terminal", "bootstrap"))
-        check_choice(self, "batch_end", ("successor", "episode_end"))
-        check_choice(self, "slices", ("given", "even"))
-        check_choice(self, "advantages", ("batch", "minibatch"))
+        check_choices(self)
         check_exploration(self)
         self._check_options()
         if self.batch > MOST_SHUFFLED:
@@ -213,11 +208,6 @@ class PPOAgent:
         return self.batch
 
     @property
-    def random_steps(self) -> int:
-        """Its own noise explores from the start."""
-        return 0
-
-    @property
     def slice_sizes(self) -> tuple[int, int, int]:
         """How many mini-batches of one size an epoch has, that size, and the size of a last short one or 0."""
         size = self.minibatch if self.slices == "given" else self.batch // (self.batch // self.minibatch)
@@ -261,12 +251,15 @@ class PPOAgent:
         if after.learning_rate is not None:
             metrics["learning_rate"] = after.learning_rate
         if after.observed is not None:
-            after = after._replace(observed=moments_with(after.observed, buffer.oldest_first()))
+            seen = buffer.oldest_first().observation
+            after = after._replace(observed=after.observed.plus(seen.reshape(-1, seen.shape[-1])))
         return after, metrics
 
     def descend(self, psi: PPOState, data: Sample, draws: jax.Array) -> PPOState:
         """All gradient steps of a learning, with the samples in the order of the draws."""
-        rows, read = as_rows(data)
+        # As rows of one array, which are shuffled and sliced faster than its parts.
+        read = jax.vmap(ravel_pytree(jax.tree.map(lambda part: part[0], data))[1])
+        rows = jax.vmap(lambda sample: ravel_pytree(sample)[0])(data)
         count, size, short = self.slice_sizes
 
         def update(psi: PPOState, minibatch: jax.Array) -> tuple[PPOState, None]:
@@ -374,22 +367,10 @@ class PPOAgent:
         }
 
 
-def moments_with(observed: Moments, batch: Transition) -> Moments:
-    """The moments of all observations, with those of a batch."""
-    return observed.plus(batch.observation.reshape(-1, batch.observation.shape[-1]))
-
-
 def value_loss(value: Network, minibatch: Sample) -> jax.Array:
     """(G^lambda - v(S))^2."""
     error = minibatch.lambda_return - state_value(value, minibatch.observation)
     return jnp.mean(error**2)
-
-
-def as_rows(data: Sample) -> tuple[jax.Array, Callable[[jax.Array], Sample]]:
-    """The samples as rows of one array, which is shuffled and sliced faster than its parts, and how to read them."""
-    _, read = ravel_pytree(jax.tree.map(lambda part: part[0], data))
-    rows = jax.vmap(lambda sample: ravel_pytree(sample)[0])(data)
-    return rows, jax.vmap(read)
 
 
 def lambda_advantages(

@@ -16,7 +16,7 @@ from jax import lax
 
 from cycletime.agents.agent import AgentState, Buffer, LearnWhen, Metrics, TimeLimit, Transition, pytree_of_rates, rate
 from cycletime.agents.checks import (
-    check_choice,
+    check_choices,
     check_counts,
     check_fractions,
     check_hidden,
@@ -124,9 +124,7 @@ class SACAgent:
                 f"target_entropy is {self.target_entropy!r}: it must be a finite number, or None for -|A|."
             )
         check_hidden(self)
-        check_choice(self, "time_limit", ("terminal", "bootstrap"))
-        check_choice(self, "temperature", ("log_alpha", "alpha"))
-        check_choice(self, "acts", ("after_learning", "before_learning"))
+        check_choices(self)
         check_exploration(self)
         check_size(f"gradient_steps is {self.gradient_steps}", self.gradient_steps * self.minibatch)
         if self.minibatch > self.replay_capacity:
@@ -193,8 +191,6 @@ class SACAgent:
         return SACDraws(jax.random.bits(sample_key, shape, jnp.uint32), next_noise, noise)
 
     def learn(self, psi: SACState, buffer: Buffer, draws: SACDraws) -> tuple[SACState, Metrics]:
-        """Take g gradient steps."""
-
         def gradient_step(state: SACState, draws: SACDraws) -> tuple[SACState, Metrics]:
             return self.update(state, buffer.sample(draws.samples), draws.next_noise, draws.noise)
 
