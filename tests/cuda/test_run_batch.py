@@ -149,13 +149,13 @@ def test_training_keeps_what_the_kernel_computes(tmp_path: Path, on_kernel: Emul
     folders = [RunFolder.create(tmp_path, spec) for spec in SPECS]
     assert train_batch(jobs(folders)) == ["finished"] * 3
     for folder in folders:
-        result, content = folder.result(), folder.curve_file.read_bytes()
+        result, content = folder.result(), (folder.path / "curve.parquet").read_bytes()
         curve = read_curve(content, Duration("4ms"), folder.spec.env_steps)
         assert result["where"] == "closed form"
         assert result["resumed"] == "never"
         assert result["machine"]["device"] == "an emulated card"
         assert len(curve) == result["episodes"] > 0
-        lines = [json.loads(line) for line in folder.metrics_file.read_text().splitlines()]
+        lines = [json.loads(line) for line in (folder.path / "metrics.jsonl").read_text().splitlines()]
         assert lines[-1].keys() == {
             *("env_steps", "agent_steps", "learnings", "policy_loss", "value_loss", "entropy", "kl", "clip_fraction")
         }

@@ -9,7 +9,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.training.journal import Cycles, EpisodeRecord, JournalEntry, TimingMeter
+from cycletime.training.journal import Cycles, EpisodeRecord, JournalEntry, summarize_timing
 
 _EDGES_MS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _BAR_WIDTH = 40
@@ -24,10 +24,8 @@ _TIMING_LABELS = {
 
 
 def episode_line(episode: EpisodeRecord) -> str:
-    meter = TimingMeter()
-    meter.add_all(episode.cycles)
-    timing = meter.summary
-    late = timing.wake_error
+    timing = summarize_timing([episode.cycles])
+    late = timing.spreads["wake_error_s"]
     return (
         f"episode {episode.number + 1}: return {episode.undiscounted_return:,.2f} in {episode.agent_steps:,} cycles, "
         f"{1000 * late.mean_s:.2f} ms late on average and {1000 * late.worst_s:.2f} at worst, "
@@ -86,12 +84,10 @@ def _episode_lines(entries: Sequence[JournalEntry]) -> list[str]:
 
 
 def _timing_lines(cycles: Cycles) -> list[str]:
-    meter = TimingMeter()
-    meter.add_all(cycles)
-    timing = meter.summary
+    timing = summarize_timing([cycles])
     lines = [f"{'ms':<20}{'mean':>10}{'p99':>10}{'worst':>10}"]
     for name, words in _TIMING_LABELS.items():
-        spread = getattr(timing, name.removesuffix("_s"))
+        spread = timing.spreads[name]
         values = (1000 * each for each in (spread.mean_s, spread.p99_s, spread.worst_s))
         lines.append(
             f"{words:<20}" + "".join(f"{'-' if value != value else format(value, '.3f'):>10}" for value in values)

@@ -22,6 +22,7 @@ from cycletime.bounded import open_regular, read_bounded
 from cycletime.errors import RunError
 from cycletime.training.atomic_files import make_folder, move, sweep, write_whole
 from cycletime.training.bounded_npz import open_npz
+from cycletime.training.learning_curve import EpisodeBins, Episodes
 from cycletime.training.policy_file import SavedPolicy
 from cycletime.training.sealed_json import check_seal, parse_json, sealed_text
 
@@ -29,13 +30,11 @@ Tree = TypeVar("Tree")
 
 
 def named_arrays(tree: Any) -> dict[str, NDArray[Any]]:  # noqa: ANN401 - any tree
-    """The leaves of a tree by their path in it."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
     return {_leaf_name(path): _as_numbers(leaf) for path, leaf in leaves}
 
 
 def tree_from_arrays(example: Tree, arrays: Mapping[str, NDArray[Any]]) -> Tree:
-    """The tree that has the structure of an example and leaves of these names."""
     leaves, structure = jax.tree_util.tree_flatten_with_path(example)
     filled: Tree = jax.tree.unflatten(structure, [_leaf(_leaf_name(path), leaf, arrays) for path, leaf in leaves])
     return filled
@@ -79,7 +78,6 @@ class Manifest:
     env_steps: int
     agent_steps: int
     exact: bool
-    """Whether a run that goes on from here equals one that was never stopped."""
     sessions: int
     wall_s: float
     world: str
@@ -100,6 +98,10 @@ class Checkpoint:
     def below(self, prefix: str) -> dict[str, NDArray[Any]]:
         return {name.removeprefix(prefix): each for name, each in self.arrays.items() if name.startswith(prefix)}
 
+    def curve(self, budget: int) -> Episodes | EpisodeBins:
+        episodes = self.below(EPISODES)
+        return Episodes(**episodes) if episodes else EpisodeBins(budget, **self.below(BINS))
+
     def policy(self) -> SavedPolicy:
         return SavedPolicy.from_arrays(self.below(POLICY), self.manifest.policy)
 
@@ -113,7 +115,6 @@ class Checkpoints:
     folder: Path
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Keep a checkpoint, and of the older ones the newest."""
         make_folder(self.folder)
         number = self._numbers()[-1] + 1 if self._numbers() else 1
         write_whole(self.folder / f"{number:06d}", lambda unfinished: _write(unfinished, checkpoint))

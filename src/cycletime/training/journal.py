@@ -15,10 +15,10 @@ import io
 import json
 import os
 import struct
-from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from math import inf, nan
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, get_type_hints
 from zlib import crc32
@@ -108,7 +108,6 @@ _EDGES_S = [1e-6 * 1.05**edge for edge in range(400)]
 class Spread:
     """One of the times, over all cycles that have it; NaN where none does."""
 
-    now_s: float
     mean_s: float
     p99_s: float
     """99 of 100 cycles took at most this; rounded up by at most 5 %, and never above the worst."""
@@ -119,11 +118,8 @@ class Spread:
 class TimingSummary:
     cycles: int
     overruns: int
-    wake_error: Spread
-    observation_age: Spread
-    act: Spread
-    send: Spread
-    learn: Spread
+    spreads: Mapping[str, Spread]
+    """By the names of `TIMED_PARTS`."""
 
     @property
     def share_of_overruns(self) -> float:
@@ -140,71 +136,48 @@ class TimingSummary:
         )
 
     def as_json(self) -> dict[str, Any]:
-        spreads = {name: getattr(self, name.removesuffix("_s")) for name in TIMED_PARTS}
         return {
             "cycles": self.cycles,
             "overruns": self.overruns,
             "share_of_overruns": self.share_of_overruns,
             **{
                 name: None if np.isnan(each.mean_s) else {"mean": each.mean_s, "p99": each.p99_s, "worst": each.worst_s}
-                for name, each in spreads.items()
+                for name, each in self.spreads.items()
             },
             "warning": self.warning,
         }
 
 
-class TimingMeter:
-    """Adds up cycles, in the same small memory however long a run is."""
-
-    def __init__(self) -> None:
-        self._cycles = self._overruns = 0
-        self._times = [_TimeStatistics() for _ in TIMED_PARTS]
-
-    def add(self, cycle: Cycle) -> None:
-        """Add one cycle; a few microseconds."""
-        self._cycles += 1
-        self._overruns += cycle.overrun
-        for total, name in zip(self._times, TIMED_PARTS, strict=True):
-            total.add(getattr(cycle, name))
-
-    def add_all(self, cycles: Cycles) -> None:
-        self._cycles += len(cycles)
-        self._overruns += int(cycles.overrun.sum())
-        for total, name in zip(self._times, TIMED_PARTS, strict=True):
-            total.add_all(getattr(cycles, name))
-
-    @property
-    def summary(self) -> TimingSummary:
-        return TimingSummary(self._cycles, self._overruns, *(total.spread() for total in self._times))
+def summarize_timing(parts: Iterable[Cycles]) -> TimingSummary:
+    """Of cycles part by part, in the same small memory however many there are."""
+    count = overruns = 0
+    times = {name: _TimeStatistics() for name in TIMED_PARTS}
+    for part in parts:
+        count += len(part)
+        overruns += int(part.overrun.sum())
+        for name, total in times.items():
+            total.add(getattr(part, name))
+    return TimingSummary(count, overruns, {name: total.spread() for name, total in times.items()})
 
 
 class _TimeStatistics:
     def __init__(self) -> None:
-        self._now = self._worst = float("nan")
-        self._sum, self._count = 0.0, 0
+        self._worst, self._sum, self._count = -inf, 0.0, 0
         self._bins = np.zeros(len(_EDGES_S) + 1, np.int64)
 
-    def add(self, time_s: float) -> None:
-        if time_s == time_s:
-            self._take(time_s, time_s, time_s, 1)
-            self._bins[bisect_left(_EDGES_S, time_s)] += 1
-
-    def add_all(self, times_s: NDArray[np.float64]) -> None:
+    def add(self, times_s: NDArray[np.float64]) -> None:
         known = times_s[~np.isnan(times_s)]
-        if len(known):
-            self._take(float(known[-1]), float(known.max()), float(known.sum()), len(known))
-            self._bins += np.bincount(np.searchsorted(_EDGES_S, known), minlength=len(self._bins))
-
-    def _take(self, now: float, worst: float, total: float, count: int) -> None:
-        self._now, self._worst = now, worst if self._worst != self._worst else max(worst, self._worst)
-        self._sum, self._count = self._sum + total, self._count + count
+        self._worst = float(known.max(initial=self._worst))
+        self._sum += float(known.sum())
+        self._count += len(known)
+        self._bins += np.bincount(np.searchsorted(_EDGES_S, known), minlength=len(self._bins))
 
     def spread(self) -> Spread:
         if not self._count:
-            return Spread(*[float("nan")] * 4)
+            return Spread(nan, nan, nan)
         within = int(np.searchsorted(np.cumsum(self._bins), 0.99 * self._count))
         p99_s = min([*_EDGES_S[within : within + 1], self._worst])
-        return Spread(self._now, self._sum / self._count, p99_s, self._worst)
+        return Spread(self._sum / self._count, p99_s, self._worst)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,6 +210,8 @@ class EpisodeRecord:
 
 JOURNAL_FILE = "journal.cycles"
 JOURNAL_FORMAT = 1
+_TOLD, _ARRAYS = ("number", "ended_by", "run_env_steps"), ("rows", "length_steps", "rewards")
+"""The fields of an episode, beside its cycles, that a frame has in JSON and as arrays."""
 _MARK = b"EPISODE\n"
 _FRAME = struct.Struct("<8sQI")
 """Mark, bytes, checksum."""
@@ -255,7 +230,6 @@ class Journal:
     identity: str
 
     def append(self, entry: JournalEntry) -> None:
-        """Add an episode; the disk has it when this returns."""
         payload = _encode_entry(entry)
         with disk_errors(self.path):
             if self.path.exists():
@@ -296,7 +270,6 @@ class Journal:
         return f"{size - whole:,} bytes at the end of {self.path} are no whole episode; they are now in {aside}."
 
     def lost(self) -> str | None:
-        """Which episodes are not whole, in a sentence."""
         frames = [(_decode_entry(payload).episode.number, end) for payload, end in self._frames()]
         whole = {number for number, _ in frames}
         episodes = max(whole, default=-1) + 1
@@ -340,21 +313,14 @@ class Journal:
 
 def _encode_entry(entry: JournalEntry) -> bytes:
     episode = entry.episode
-    header = {
-        "number": episode.number,
-        "ended_by": episode.ended_by,
-        "run_env_steps": episode.run_env_steps,
-        "session": entry.session,
-    }
+    header = {**{name: getattr(episode, name) for name in _TOLD}, "session": entry.session}
     arrays = {
         "told": np.frombuffer(json.dumps(header).encode(), np.uint8),
-        "rows": episode.rows,
-        "length_steps": episode.length_steps,
-        "rewards": episode.rewards,
+        **{name: getattr(episode, name) for name in _ARRAYS},
         "cycles": episode.cycles.table(),
     }
     raw = io.BytesIO()
-    np.savez(raw, **arrays)  # type: ignore[arg-type]  # a name is no option of savez here
+    np.savez(raw, **arrays)
     return raw.getvalue()
 
 
@@ -384,13 +350,6 @@ def _next_mark(file: BinaryIO, place: int) -> int:
 def _decode_entry(payload: bytes) -> JournalEntry:
     with open_npz(io.BytesIO(payload), len(payload)) as arrays:
         header: dict[str, Any] = json.loads(arrays["told"].tobytes())
-        episode = EpisodeRecord(
-            number=header["number"],
-            rows=arrays["rows"],
-            length_steps=arrays["length_steps"],
-            rewards=arrays["rewards"],
-            cycles=Cycles.from_table(arrays["cycles"]),
-            ended_by=header["ended_by"],
-            run_env_steps=header["run_env_steps"],
-        )
+        kept = {**{name: header[name] for name in _TOLD}, **{name: arrays[name] for name in _ARRAYS}}
+        episode = EpisodeRecord(**kept, cycles=Cycles.from_table(arrays["cycles"]))
     return JournalEntry(episode, header["session"])

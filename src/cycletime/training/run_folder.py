@@ -29,7 +29,7 @@ from cycletime.bounded import read_bounded
 from cycletime.duration import Duration
 from cycletime.errors import InputError, RunError
 from cycletime.training.atomic_files import Lock, locked, make_folder, sweep, write_first, write_whole
-from cycletime.training.checkpoints import BINS, EPISODES, METRICS, Checkpoints
+from cycletime.training.checkpoints import METRICS, Checkpoints
 from cycletime.training.finished_run import FinishedRun, fault_of_policy, find_fault
 from cycletime.training.journal import JOURNAL_FILE, Journal
 from cycletime.training.learning_curve import (
@@ -52,7 +52,6 @@ _MOST_JSON = 8 * 2**20
 _EPISODE_BYTES = 64
 """More than an episode or an update takes in any file."""
 _WRONG = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
-"""What comes of data that are not what they should be."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,16 +104,7 @@ class RunFolder:
         return self.path / "policy.safetensors"
 
     @property
-    def curve_file(self) -> Path:
-        return self.path / "curve.parquet"
-
-    @property
-    def metrics_file(self) -> Path:
-        return self.path / "metrics.jsonl"
-
-    @property
     def journal(self) -> Journal:
-        """The journal, which only runs of robots have."""
         return Journal(self.path / JOURNAL_FILE, self.spec.identity)
 
     @property
@@ -130,8 +120,8 @@ class RunFolder:
         return self.checkpoints.are_there or self.journal.path.exists()
 
     def write_snapshot(self, curve: Episodes, metrics: Columns, policy: SavedPolicy, env_dt: Duration) -> None:
-        write_whole(self.curve_file, lambda path: write_curve(path, curve, env_dt))
-        write_whole(self.metrics_file, lambda path: path.write_text(metrics_text(metrics)))
+        write_whole(self.path / "curve.parquet", lambda path: write_curve(path, curve, env_dt))
+        write_whole(self.path / "metrics.jsonl", lambda path: path.write_text(metrics_text(metrics)))
         write_policy(self.policy_file, policy)
 
     def write_finished(self, run: FinishedRun, env_dt: Duration) -> None:
@@ -182,8 +172,7 @@ class RunFolder:
                 "checkpoint, and its curve."
             )
         try:
-            episodes, bins = checkpoint.below(EPISODES), checkpoint.below(BINS)
-            curve = Episodes(**episodes) if episodes else EpisodeBins(self.spec.env_steps, **bins)
+            curve = checkpoint.curve(self.spec.env_steps)
             policy, env_dt = checkpoint.policy(), self.spec.world.env_dt
             fault = fault_of_policy(policy, self.spec, checkpoint.manifest.env_steps)
         except _WRONG as error:

@@ -18,7 +18,7 @@ from cycletime.training.checkpoints import BINS, EPISODES, METRICS, POLICY, POSI
 from cycletime.training.engine import Chunk, Earlier, EnvInfo
 from cycletime.training.external import ExternalAgent
 from cycletime.training.finished_run import FinishedRun, make_result
-from cycletime.training.journal import EpisodeRecord, JournalEntry, TimingMeter
+from cycletime.training.journal import EpisodeRecord, JournalEntry, summarize_timing
 from cycletime.training.learning_curve import EpisodeBins, Episodes, MetricsLog, updates_per_line
 from cycletime.training.machine import machine_differences, this_machine
 from cycletime.training.observers import Progress, TrainingObserver
@@ -59,10 +59,7 @@ class RunRecorder:
         updates = updates_per_line(self.spec.env_steps, env_info.cycle_steps, self.spec.agent.period)
         self.metrics = MetricsLog(ceil(updates / env_info.log_interval), env_info.cycle_steps)
         self.checkpoint, self.damaged = self.folder.checkpoints.newest(self.spec.identity)
-        if torn := self.folder.journal.repair():
-            self.damaged.append(torn)
-        if lost := self.folder.journal.lost():
-            self.damaged.append(lost)
+        self.damaged += filter(None, (self.folder.journal.repair(), self.folder.journal.lost()))
         self._journaled = self.folder.journal.last()
         if self.checkpoint is not None and bool(self.checkpoint.below(EPISODES)) != keep.episodes:
             self.checkpoint = None  # it does not have what is wanted now
@@ -102,30 +99,21 @@ class RunRecorder:
             self.sessions = self._journaled.session + 1
         if checkpoint is not None:
             done.append(checkpoint.manifest.env_steps)
-            self._go_on(checkpoint)
+            self.curve = checkpoint.curve(self.spec.env_steps)
+            self.metrics.resume(checkpoint.below(METRICS))
+            self.sessions = max(checkpoint.manifest.sessions + 1, self.sessions)
+            self.wall_s = checkpoint.manifest.wall_s
         self.notify(lambda observer: observer.begin(self.folder, max(done, default=None)))
         for sentence in (*self.damaged, *(f"Resumed, not identical: {remark}." for remark in self.remarks)):
             self.notify(lambda observer: observer.remark(sentence))  # noqa: B023 - called at once
         return None if checkpoint is None else checkpoint.below(POSITION)
 
-    def _go_on(self, checkpoint: Checkpoint) -> None:
-        manifest = checkpoint.manifest
-        self.curve = (
-            Episodes(**checkpoint.below(EPISODES))
-            if self.keep.episodes
-            else EpisodeBins(self.spec.env_steps, **checkpoint.below(BINS))
-        )
-        self.metrics.resume(checkpoint.below(METRICS))
-        self.sessions, self.wall_s = max(manifest.sessions + 1, self.sessions), manifest.wall_s
-
     def note_earlier(self, earlier: Earlier) -> None:
-        """Count sessions that an engine knows of by its own files."""
         self.sessions += earlier.sessions
         self.remarks += (earlier.remark,)
         self.notify(lambda observer: observer.remark(f"Resumed, not identical: {earlier.remark}."))
 
     def journaled_episodes(self) -> Iterator[EpisodeRecord]:
-        """Those in the journal that the curve does not have yet."""
         known = len(self.curve)
         return (entry.episode for entry in self.folder.journal.entries() if entry.episode.number >= known)
 
@@ -138,12 +126,10 @@ class RunRecorder:
         """How the cycles in the journal went, and a remark if many were late; None where there is no journal."""
         if not self.folder.journal.path.exists():
             return None
-        meter = TimingMeter()
-        for entry in self.folder.journal.entries():
-            meter.add_all(entry.episode.cycles)
-        if warning := meter.summary.warning:
+        timing = summarize_timing(entry.episode.cycles for entry in self.folder.journal.entries())
+        if warning := timing.warning:
             self.notify(lambda observer: observer.remark(warning))
-        return meter.summary.as_json()
+        return timing.as_json()
 
     def add(self, chunk: Chunk) -> None:
         self.job.check()

@@ -53,7 +53,7 @@ def test_a_tracker_is_told_of_the_spec_the_returns_and_the_losses(
     assert {name: run.config[name] for name in expected} == expected
     assert all(isinstance(value, str | int | float | None) for value in run.config.values())
 
-    curve = read_curve(folder.curve_file.read_bytes(), walk.dt, walk.env_steps)
+    curve = read_curve((folder.path / "curve.parquet").read_bytes(), walk.dt, walk.env_steps)
     of_episodes = [(at, values) for at, values in diary.logged if "charts/episodic_return" in values]
     assert [env_steps for env_steps, _ in of_episodes] == curve.env_steps.tolist()
     assert [values["charts/episodic_return"] for _, values in of_episodes] == curve.returns.tolist()
@@ -72,7 +72,7 @@ def test_a_tracker_that_refuses_the_run_ends_it_before_it_begins(tmp_path: Path,
     with pytest.raises(InputError, match="Diary could not begin: OSError: no network"):
         train(folder, [other, Diary(fails="begin")])
     assert other.ended == ["failed"]
-    assert not folder.curve_file.exists()
+    assert not (folder.path / "curve.parquet").exists()
 
 
 def test_a_tracker_that_fails_later_is_warned_of_once_and_the_run_goes_on(

@@ -115,7 +115,7 @@ def test_who_comes_second_is_told_so_and_harms_nothing(tmp_path: Path, specs: li
 def test_a_run_can_be_looked_at_while_it_goes_on(tmp_path: Path, specs: list[RunSpec], after: After) -> None:
     folder = RunFolder.create(tmp_path, specs[0])
     assert train(folder, batch=Scripted(specs[:1]), stop=after(3)) == "stopped"
-    lines = [json.loads(line) for line in folder.metrics_file.read_text().splitlines()]
+    lines = [json.loads(line) for line in (folder.path / "metrics.jsonl").read_text().splitlines()]
     assert [line["env_steps"] for line in lines] == [100, 200, 300]
     assert folder.policy().env_steps == 300
     assert folder.policy().contract == Scripted(specs[:1]).env_infos[0].contract is not None

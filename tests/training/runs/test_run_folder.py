@@ -242,8 +242,12 @@ def test_a_snapshot_is_how_far_a_run_is_and_no_result(tmp_path: Path) -> None:
     assert run.policy is not None
     folder.write_snapshot(a_curve(), run.metrics, run.policy, Duration("2ms"))
     assert not folder.is_finished
-    assert read_curve(folder.curve_file.read_bytes(), Duration("2ms"), 3).returns.tolist() == [1.0, -2.5, 3.0]
-    lines = [json.loads(line) for line in folder.metrics_file.read_text().splitlines()]
+    assert read_curve((folder.path / "curve.parquet").read_bytes(), Duration("2ms"), 3).returns.tolist() == [
+        1.0,
+        -2.5,
+        3.0,
+    ]
+    lines = [json.loads(line) for line in (folder.path / "metrics.jsonl").read_text().splitlines()]
     assert [line["agent_steps"] for line in lines] == run.metrics["agent_steps"].tolist()
     assert read_policy(folder.policy_file).description() == run.policy.description()
 
