@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 KINDS = "biufU"
 """Numbers, and text: no pickles, and nothing that depends on a machine."""
 MOST_ARRAYS = 10_000
-"""In a file."""
 _SUFFIX = ".npy"
 _AT_ONCE = 2**20
 _Header: TypeAlias = tuple[tuple[int, ...], bool, np.dtype[Any]]
@@ -44,7 +43,7 @@ class BoundedNpz(Mapping[str, NDArray[Any]]):
         self._file = file
         self._members = {each.filename.removesuffix(_SUFFIX): each for each in members}
         self._headers: dict[str, tuple[_Header, int]] = {}
-        """Those that were read, since many are asked for twice, and where each of them ends."""
+        """Those that were read, and where each of them ends."""
         if len(self._members) != len(members):
             raise ValueError("it has two arrays of one name")
 
@@ -62,13 +61,10 @@ class BoundedNpz(Mapping[str, NDArray[Any]]):
         return shape, dtype
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        member = self._members[name]
+        member, (shape, dtype) = self._members[name], self.declared(name)
+        (_, by_columns, _), ends = self._headers[name]
         with self._file.open(member) as raw:
-            if name in self._headers:
-                (shape, by_columns, dtype), ends = self._headers[name]
-                raw.read(ends)
-            else:
-                shape, by_columns, dtype = _header(raw)
+            raw.read(ends)
             if dtype.kind not in KINDS:
                 raise ValueError(f"{name!r} is of the type {dtype}: only numbers are read, as with allow_pickle=False")
             size = prod(shape) * dtype.itemsize
@@ -84,7 +80,6 @@ class BoundedNpz(Mapping[str, NDArray[Any]]):
 
 @contextmanager
 def open_npz(raw: IO[bytes], most_bytes: int) -> Iterator[BoundedNpz]:
-    """The arrays of an open file that declares no more than so many bytes of them."""
     with zipfile.ZipFile(raw) as file:
         yield BoundedNpz(file, most_bytes)
 

@@ -10,10 +10,9 @@ episodes/...            all episodes, one run after the other, where they were w
 metrics/...             the lines of metrics, likewise
 policy/...              [runs, ...] the arrays of the policies, where they were wanted
 
-Whoever finishes runs adds a file. Small files are put together now and then: the new file is there before the old ones
-go, so that a run may for a moment be in two files, and never in none. Who asks which runs there are reads no more than
-their names, and gets to know of files that cannot be read. Who wants scores that can be trusted has a store that is
-checked: all is read, and what is damaged is not there.
+Small files are put together now and then: the new file is there before the old ones go, so that a run may for a moment
+be in two files, and never in none. Who asks which runs there are reads no more than their names; of a store that is
+checked all is read, and what is damaged is not there.
 """
 
 from __future__ import annotations
@@ -58,11 +57,18 @@ _EPISODES, _METRICS, _POLICY = "episodes/", "metrics/", "policy/"
 
 
 def runs_as_columns(runs: Sequence[FinishedRun]) -> dict[str, NDArray[Any]]:
-    """The columns of runs whose columns have the same names and shapes."""
     bins = [run.bins for run in runs]
-    data = {"format": FORMAT, "runs": [_about_run(run) for run in runs]}
+    about = [
+        {
+            "name": run.name,
+            "spec": run.spec.as_json(),
+            "result": run.result,
+            **({} if run.policy is None else {"policy": run.policy.description()}),
+        }
+        for run in runs
+    ]
     columns = {
-        _ABOUT: np.frombuffer(json.dumps(data).encode(), np.uint8),
+        _ABOUT: np.frombuffer(json.dumps({"format": FORMAT, "runs": about}).encode(), np.uint8),
         **{name: _narrowed(np.stack([getattr(each, name) for each in bins])) for name in _BINS},
         **_joined_tables(_METRICS, [run.metrics for run in runs]),
     }
@@ -76,17 +82,7 @@ def runs_as_columns(runs: Sequence[FinishedRun]) -> dict[str, NDArray[Any]]:
     return columns
 
 
-def _about_run(run: FinishedRun) -> dict[str, Any]:
-    return {
-        "name": run.name,
-        "spec": run.spec.as_json(),
-        "result": run.result,
-        **({} if run.policy is None else {"policy": run.policy.description()}),
-    }
-
-
 def _joined_tables(prefix: str, tables: Sequence[Columns]) -> dict[str, NDArray[Any]]:
-    """Tables one after the other, and how many rows each of them has."""
     each = np.array([len(next(iter(table.values()), ())) for table in tables])
     joined = {prefix + name: _narrowed(np.concatenate([table[name] for table in tables])) for name in tables[0]}
     return {**joined, f"{prefix}each": each}
@@ -133,14 +129,16 @@ def read_runs(file: BoundedNpz, about: AboutRuns) -> list[FinishedRun]:
     found = []
     specs = [RunSpec.from_json(data["spec"]) for data in about]
     rows = sum(spec.env_steps + 2 * LINES for spec in specs)  # more episodes or lines of metrics than they can have
-    bins = _bins(file, len(about))
+    bins = {name: _column(file, name, kind, 2, len(about), _MOST_BINS) for name, kind in _BINS.items()}
+    if len({column.shape for column in bins.values()}) > 1:
+        raise ValueError("its curves do not fit each other")
     metrics = _split_tables(_METRICS, file, len(about), rows)
     episodes = _split_tables(_EPISODES, file, len(about), rows) if f"{_EPISODES}each" in file else None
     policies = _policies(file, len(about))
     for at, (data, spec) in enumerate(zip(about, specs, strict=True)):
         if spec.name != data["name"]:  # of a version of cycletime whose runs give other numbers
             raise ValueError(f"the run {data['name']} is {spec.name} by its spec")
-        kept = EpisodeBins(spec.env_steps, **{name: column[at] for name, column in bins.items()})
+        kept = EpisodeBins(spec.env_steps, **{name: _widened(column[at]) for name, column in bins.items()})
         policy = {name: each[at] for name, each in policies.items()}
         run = FinishedRun(
             spec,
@@ -151,21 +149,10 @@ def read_runs(file: BoundedNpz, about: AboutRuns) -> list[FinishedRun]:
         )
         if fault := find_fault(run):
             raise ValueError(f"{run.name}: {fault}")
-        if episodes is not None and not _are_alike(run.bins, kept):
+        if any(not np.array_equal(getattr(run.bins, name), getattr(kept, name), equal_nan=True) for name in _BINS):
             raise ValueError(f"{run.name}: its bins are not those of its episodes")
         found.append(run)
     return found
-
-
-def _bins(file: BoundedNpz, runs: int) -> dict[str, NDArray[Any]]:
-    columns = {name: _column(file, name, kind, 2, runs, _MOST_BINS) for name, kind in _BINS.items()}
-    if len({column.shape for column in columns.values()}) > 1:
-        raise ValueError("its curves do not fit each other")
-    return {name: _widened(column) for name, column in columns.items()}
-
-
-def _are_alike(one: EpisodeBins, other: EpisodeBins) -> bool:
-    return all(np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True) for name in _BINS)
 
 
 def _split_tables(prefix: str, file: BoundedNpz, runs: int, most_rows: int) -> list[dict[str, NDArray[Any]]]:
@@ -218,15 +205,11 @@ def write_bundles(folder: Path, runs: Sequence[FinishedRun]) -> list[Path]:
     """Write runs into as few files as their kinds and sizes allow."""
     kinds: dict[Any, list[FinishedRun]] = {}
     for run in runs:
-        kinds.setdefault(_columns_kind(run), []).append(run)
+        # Runs go together whose columns have the same names and shapes.
+        shapes = () if run.policy is None else tuple((name, each.shape) for name, each in run.policy.arrays().items())
+        bins = len(run.curve.counts) if isinstance(run.curve, EpisodeBins) else 0
+        kinds.setdefault((tuple(run.metrics), shapes, bins), []).append(run)
     return [_write(folder, several) for alike in kinds.values() for several in _split(alike)]
-
-
-def _columns_kind(run: FinishedRun) -> tuple[object, ...]:
-    """The same for runs whose columns have the same names and shapes."""
-    shapes = {} if run.policy is None else {name: array.shape for name, array in run.policy.arrays().items()}
-    bins = len(run.curve.counts) if isinstance(run.curve, EpisodeBins) else 0
-    return tuple(run.metrics), tuple(shapes.items()), bins
 
 
 def _split(runs: Sequence[FinishedRun]) -> Iterator[Sequence[FinishedRun]]:
@@ -247,26 +230,20 @@ def _bytes_of(run: FinishedRun) -> int:
 
 
 def _write(folder: Path, runs: Sequence[FinishedRun]) -> Path:
-    content = _npz_bytes(runs_as_columns(runs))
+    buffer = BytesIO()
+    # As NumPy's own function writes them, but compressed a little: that takes a third of the time.
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
+        for name, column in runs_as_columns(runs).items():
+            with file.open(f"{name}.npy", "w", force_zip64=True) as out:
+                np.lib.format.write_array(out, np.ascontiguousarray(column), allow_pickle=False)
+    content = buffer.getvalue()
     path = folder / f"{sha256(content).hexdigest()[:_DIGITS]}{SUFFIX}"
     if not path.exists():
         write_whole(path, lambda unfinished: unfinished.write_bytes(content))  # others may write the same at once
     return path
 
 
-def _npz_bytes(columns: Mapping[str, NDArray[Any]]) -> bytes:
-    """Columns as NumPy's own function writes them, compressed a little: that takes a third of the time."""
-    buffer = BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
-        for name, column in columns.items():
-            with file.open(f"{name}.npy", "w", force_zip64=True) as out:
-                np.lib.format.write_array(out, np.ascontiguousarray(column), allow_pickle=False)
-    return buffer.getvalue()
-
-
 class DamagedFileError(RunError):
-    """A file of finished runs that cannot be trusted."""
-
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{path} cannot be read as a file of finished runs: {reason}.")
         self.reason = reason
@@ -315,10 +292,6 @@ class Bundle:
     def size(self) -> int:
         with self._reading(), open_regular(self.path) as raw, open_npz(raw, MOST_READ) as file:
             return file.bytes
-
-    def content(self) -> bytes:
-        with self._reading(), self._verified() as raw:
-            return raw.read()
 
     def _verified(self) -> BufferedReader:
         raw = open_regular(self.path, MOST_READ)
@@ -402,7 +375,6 @@ class Store:
         return True
 
     def __contains__(self, name: str) -> bool:
-        """Whether a run was there when it was looked last."""
         return name in self.places
 
     def result(self, name: str) -> Mapping[str, Any]:
@@ -425,10 +397,8 @@ class Store:
                     yield run
 
     def in_order(self, names: Sequence[str], part: Callable[[FinishedRun], T]) -> Iterator[T]:
-        """A part of each of some runs that are there, in the order of their names and as often as they are named.
-
-        Each file is read once, whatever order its runs have there: the parts of those that come later are kept.
-        """
+        """A part of each of some runs that are there, in the order of their names and as often as they are named."""
+        # Each file is read once, whatever order its runs have there: the parts of those that come later are kept.
         due = Counter(names)
         kept: dict[str, T] = {}
         for name in names:
@@ -451,18 +421,11 @@ class Store:
             return read(*self.places[name])
 
     def add(self, runs: Sequence[FinishedRun]) -> None:
-        """Keep runs: they are on the disk when this returns."""
         make_folder(self.folder)
         for path in write_bundles(self.folder, runs):
             self._know(Bundle(path))
         if len(self.bundles) > self.tidied + MANY:  # so that looking which there are stays quick
             self.tidy()
-
-    def take(self, bundle: Bundle) -> None:
-        make_folder(self.folder)
-        path, content = self.folder / bundle.path.name, bundle.content()
-        write_whole(path, lambda unfinished: unfinished.write_bytes(content))
-        self._know(Bundle(path))
 
     def tidy(self) -> None:
         """Put small files together, where there are several; what is damaged or disputed stays as it is."""

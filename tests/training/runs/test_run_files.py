@@ -75,7 +75,6 @@ def test_runs_come_back_bit_for_bit(tmp_path: Path, kind: str, episodes: bool, p
     assert [told["result"] for told in back.about] == [run.result for run in runs]
     np.testing.assert_array_equal([each.means for each in back.scored], [run.curve.binned(ENV_STEPS) for run in runs])
     assert [each.result for each in back.scored] == [run.result for run in runs]
-    assert back.content() == back.path.read_bytes()
 
 
 @pytest.mark.parametrize("episodes", [True, False])
@@ -193,7 +192,7 @@ def test_a_flipped_bit_anywhere_is_one_sentence_or_known_by_the_name(
     for read in (lambda file: file.names, Bundle.size):
         with suppress(RunError):
             read(Bundle(path))
-    for read in (lambda file: file.scored, Bundle.runs, Bundle.content):
+    for read in (lambda file: file.scored, Bundle.runs):
         with pytest.raises(RunError, match="its hash is another"):
             read(Bundle(path))
 
@@ -342,7 +341,7 @@ def test_a_file_that_unpacks_to_very_much_is_refused_before_it_is_read(
         _ = bomb.names
     monkeypatch.setattr(bundle_module, "MOST_READ", 1000)
     with pytest.raises(RunError, match=r"has .* bytes or more: at most 1000 are read"):
-        bomb.content()
+        bomb.runs()
 
 
 def test_a_file_declares_no_more_than_the_specs_of_its_runs_let_them_have(tmp_path: Path) -> None:
@@ -365,6 +364,6 @@ def test_a_file_that_does_not_end_is_refused(tmp_path: Path, hostile: str) -> No
         os.mkfifo(path)
     else:
         path.symlink_to(hostile)
-    for read in (lambda: Bundle(path).names, Bundle(path).runs, Bundle(path).size, Bundle(path).content):
+    for read in (lambda: Bundle(path).names, Bundle(path).runs, Bundle(path).size):
         with pytest.raises(RunError, match=r"is a (pipe|device): give a regular file"):
             read()

@@ -36,16 +36,6 @@ def test_what_is_added_is_there_for_whoever_looks(tmp_path: Path) -> None:
             np.testing.assert_array_equal(each.means(run.name), run.bins.means())
 
 
-def test_a_file_from_elsewhere_is_taken_as_it_is(tmp_path: Path) -> None:
-    elsewhere, expected = filled(tmp_path / "elsewhere", 1)
-    store = Store(tmp_path / "finished")
-    for each in elsewhere.bundles.values():
-        store.take(each)
-    assert store.places.keys() == expected.keys()
-    assert held(tmp_path) == expected
-    assert files_of(store) == files_of(elsewhere)
-
-
 def test_a_run_that_is_in_two_files_counts_once(tmp_path: Path) -> None:
     _, expected = filled(tmp_path)
     write_bundles(tmp_path / "finished", runs_of(3, 0))

@@ -29,7 +29,7 @@ def test_small_files_are_put_together_one_for_each_kind(tmp_path: Path) -> None:
     assert held(tmp_path) == expected
     assert len(files_of(store)) == len(KINDS)
     assert store.refresh() == expected.keys()
-    assert all(Bundle(store.folder / name).content() for name in files_of(store))
+    assert all(Bundle(store.folder / name).runs() for name in files_of(store))
 
 
 @pytest.fixture
