@@ -22,6 +22,7 @@ from cycletime.cuda.ppo import expected_s
 from cycletime.cuda.run_batch import CudaRunBatch
 from cycletime.errors import InputError
 from tests.cuda.cards import CudaError, asked_cupy
+from tests.cuda.device_checks.replay import BESIDE
 from tests.cuda.emulated import Emulated, EmulatedMemory, at_address
 from tests.cuda.small import make_slice, make_spec
 
@@ -29,13 +30,13 @@ from tests.cuda.small import make_slice, make_spec
 def test_both_sides_have_the_same_layout(library: ctypes.CDLL) -> None:
     assert library.run_bytes() == ppo.RUN.itemsize
     assert library.position_bytes() == layout.POSITION.itemsize
-    assert library.launch_bytes() == ppo.LAUNCH.itemsize
+    assert library.launch_bytes() == ppo.PPO_KERNEL.launch.itemsize
     assert library.state_words() == ppo.STATE_WORDS
     assert library.scratch_words(1000) == ppo.scratch_words(1000)
     assert 4 * library.record_words() == layout.RECORD.itemsize
     assert 4 * library.report_words() == ppo.REPORT.itemsize
     assert 4 * library.row_words() == ppo.ROW.itemsize
-    assert 4 * library.aside_words() == ppo.BESIDE.itemsize
+    assert 4 * library.aside_words() == BESIDE.itemsize
 
 
 def test_the_source_changes_with_any_of_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

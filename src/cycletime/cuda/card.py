@@ -22,7 +22,6 @@ _NO_DEVICE, _OLD_DRIVER = 100, 35
 
 
 def import_cupy() -> Any:  # noqa: ANN401 - a module without types
-    """CuPy, where it is installed and finds a GPU that can be used."""
     if find_spec("cupy") is None:
         raise NoGpuError("The engine cuda needs CuPy, which is not installed: pip install 'cycletime[cuda]'.")
     try:
@@ -44,7 +43,6 @@ def import_cupy() -> Any:  # noqa: ANN401 - a module without types
 
 
 def choose_form(kernel: str) -> Form:
-    """The fastest form of a kernel that the card here has room for."""
     card = import_cupy().cuda.runtime.getDeviceProperties(0)
     if form := form_within(kernel, card["sharedMemPerBlockOptin"]):
         return form
@@ -72,11 +70,7 @@ def first_line(error: Exception) -> str:
 
 class Card:
     def __init__(self, kernel: str, form: Form | None = None) -> None:
-        """Compile the kernel, in the fastest form that fits if none is given.
-
-        Raises:
-            NoGpuError: if there is no GPU that can run it; the sentence says why, and what would help.
-        """
+        """Compile the kernel, in the fastest form that fits if none is given."""
         self._cupy = cupy = import_cupy()
         self._properties = card = cupy.cuda.runtime.getDeviceProperties(0)
         self.name = str(card["name"].decode())

@@ -61,7 +61,6 @@ def faults(device: Device, specs: Sequence[RunSpec]) -> Iterator[str]:
 
 
 def _train(device: Device, specs: Sequence[RunSpec]) -> list[list[np.ndarray]]:
-    """What each run has learned, and its returns."""
     curves = [[Episodes.none()] for _ in specs]
     learned: list[list[np.ndarray]] = [[] for _ in specs]
     for chunks in CudaRunBatch(specs, device).chunks(dict.fromkeys(range(len(specs)))):

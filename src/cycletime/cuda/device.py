@@ -80,7 +80,6 @@ class Device:
         return self.memory.get(run.state) if self.kernel.keeps_runs_on_device else run.state
 
     def replay_rows(self, run: DeviceRun, stored: int) -> NDArray[np.float32]:
-        """What a run's replay holds, after so many rows were stored."""
         return self.memory.get(run.replay[: min(stored, len(run.replay))])
 
     def train(self, work: Slice) -> list[RunResult]:
@@ -121,7 +120,6 @@ class Device:
         self._begun = work, arrays
 
     def finish(self) -> list[RunResult]:
-        """Wait for the slice that was begun; one result per run."""
         assert self._begun is not None, "there is something to wait for"
         (work, arrays), self._begun = self._begun, None
         runs, positions = self._fetch_positions(work, arrays)
@@ -138,10 +136,6 @@ class Device:
             )
             for index, (run, position) in enumerate(zip(runs, positions, strict=True))
         ]
-
-    def last_scratch(self) -> NDArray[np.float32]:
-        """What the blocks of the last slice have in their own memory, [blocks, words]: of PPO, their last batches."""
-        return self.memory.get(self._scratch)
 
     def _fetch_positions(self, work: Slice, arrays: Mapping[str, Any]) -> tuple[list[DeviceRun], list[Any]]:
         """The runs and their positions. What was recorded is counted once: a run may not be taken in the next slice."""

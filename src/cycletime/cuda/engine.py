@@ -22,7 +22,6 @@ from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import ClosedFormWorld
 
 MOST_STEPS = 2**31
-"""Steps are counted in 32 bits."""
 MOST_TOGETHER = 1024
 """Runs that one process trains: enough to keep a GPU busy, and few enough for its leases."""
 H200_BLOCKS = 132

@@ -20,7 +20,7 @@ OPTIONS = ("-std=c++17", f"-I{KERNEL}")
 _INCLUDED = re.compile(r'^#include [<"](.+)[>"]$', re.MULTILINE)
 
 
-def kernel_files(name: str) -> list[Path]:
+def kernel_digest(name: str) -> str:
     found: list[Path] = []
 
     def follow(path: Path) -> None:
@@ -32,11 +32,7 @@ def kernel_files(name: str) -> list[Path]:
             follow((beside if beside.exists() else KERNEL / included).resolve())
 
     follow((KERNEL / name).resolve())
-    return found
-
-
-def kernel_digest(name: str) -> str:
-    files = {path.relative_to(KERNEL.resolve()).as_posix(): path for path in kernel_files(name)}
+    files = {path.relative_to(KERNEL.resolve()).as_posix(): path for path in found}
     return sha256(b"".join(each.encode() + files[each].read_bytes() for each in sorted(files))).hexdigest()
 
 
@@ -52,7 +48,6 @@ class Form:
     shared_bytes: int
     about: str
     constants: tuple[str, ...]
-    """For the compiler, each as NAME=NUMBER."""
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -79,5 +74,4 @@ FORMS: Mapping[str, tuple[Form, ...]] = MappingProxyType(
 
 
 def form_within(kernel: str, shared_bytes: int) -> Form | None:
-    """The fastest form that takes no more shared memory; None where none does."""
     return next((form for form in FORMS[kernel] if form.shared_bytes <= shared_bytes), None)

@@ -5,7 +5,7 @@ kernel/layout.cuh says the same in C++. What only one kernel has stands in ppo.p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from math import ceil
@@ -64,6 +64,23 @@ POSITION = np.dtype(
 )
 POSITION_WORDS = POSITION.itemsize // 4
 RECORD = np.dtype([("episode_return", np.float32), ("env_steps", np.int32), ("agent_steps", np.int32)])
+_LAUNCH = {
+    **dict.fromkeys(("runs", "queue"), np.uint64),
+    "queued": np.int32,
+    **dict.fromkeys(("tickets", "states", "records"), np.uint64),
+    "most_records": np.int32,
+    "reports": np.uint64,
+    "most_reports": np.int32,
+    "scratch": np.uint64,
+    "most_rows": np.int32,
+    "time_ns": np.int64,
+    "most_periods": np.int32,
+}
+
+
+def launch_argument(without: Collection[str] = ()) -> np.dtype[Any]:
+    """A kernel's argument; one whose runs stay on the device has no queue of them."""
+    return np.dtype([each for each in _LAUNCH.items() if each[0] not in without], align=True)
 
 
 class Status(IntEnum):
@@ -74,8 +91,6 @@ class Status(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """What the host has to know of a kernel to train runs with it."""
-
     source: str
     report: np.dtype[Any]
     metrics: tuple[str, ...]
@@ -162,7 +177,6 @@ def describe(dtype: np.dtype[Any], spec: RunSpec, agent: PPOAgent | SACAgent, **
 
 
 def blank_state(words: int) -> State:
-    """A run before its first step, whose networks are zero."""
     state = np.zeros(words, np.float32)
     position = position_of(state)
     position["status"] = Status.FRESH
@@ -171,7 +185,6 @@ def blank_state(words: int) -> State:
 
 
 def initial_agent(agent: PPOAgent | SACAgent, seed: int, sizes: AgentSizes) -> Any:  # noqa: ANN401 - its own state
-    """What an agent begins with, drawn on the CPU."""
     with jax.default_device(jax.local_devices(backend="cpu")[0]):
         return jax.device_get(initial_agent_state(agent, seed_key(seed), *sizes))
 

@@ -78,26 +78,6 @@ ROW = np.dtype(
         ("next", np.int32),
     ]
 )
-BESIDE = np.dtype([("value", np.float32), ("reward", np.float32), ("old_mean", np.float32, ACTIONS)])
-
-LAUNCH = np.dtype(
-    [
-        ("runs", np.uint64),
-        ("queue", np.uint64),
-        ("queued", np.int32),
-        ("tickets", np.uint64),
-        ("states", np.uint64),
-        ("records", np.uint64),
-        ("most_records", np.int32),
-        ("reports", np.uint64),
-        ("most_reports", np.int32),
-        ("scratch", np.uint64),
-        ("most_rows", np.int32),
-        ("time_ns", np.int64),
-        ("most_periods", np.int32),
-    ],
-    align=True,
-)
 
 
 def describe_run(spec: RunSpec) -> NDArray[Any]:
@@ -138,7 +118,6 @@ def agent_state_of(state: State, spec: RunSpec) -> PPOState:
 
 
 def initial_state_of(psi: PPOState) -> State:
-    """The kernel's state of a run before its first step, from the agent's."""
     state = layout.blank_state(STATE_WORDS)
     policy, value = networks_of(state)
     for kept, network in ((policy, psi.parameters.policy.network), (value, psi.parameters.value)):
@@ -215,7 +194,7 @@ PPO_KERNEL = Kernel(
     source=PPO,
     report=REPORT,
     metrics=("policy_loss", "value_loss", "entropy", "kl", "clip_fraction"),
-    launch=LAUNCH,
+    launch=layout.launch_argument(),
     state_words=STATE_WORDS,
     describe_run=describe_run,
     initial_state=initial_state,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, repeat
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,11 +47,7 @@ class CudaRunBatch(RunBatch):
         slices_s: Sequence[float] | None = None,
         most_periods: int = 0,
     ) -> None:
-        """Describe the runs to the kernel, by default for the GPU that is here.
-
-        `slices_s` are how long the first slices take, and all further ones, by default as the kernel has it;
-        `most_periods` the updates of a run in one slice, 0 for any number.
-        """
+        """Describe the runs to the kernel; `slices_s` and `most_periods` are as in `Kernel` and `Slice`."""
         self.device = device or find_device(KERNELS[specs[0].algorithm])
         self.kernel, memory = self.device.kernel, self.device.memory
         self.specs, self.most_periods = tuple(specs), most_periods
@@ -102,22 +98,20 @@ class CudaRunBatch(RunBatch):
             if arrays is not None:
                 try:
                     words = tree_from_arrays({_STATE: np.zeros(self.kernel.state_words, np.int32)}, arrays)[_STATE]
-                    state = np.array(words).view(np.float32)
-                    resumed[run] = _Resumed(state, self._checked_replay(run, state, arrays))
+                    state, replay = np.array(words).view(np.float32), None
+                    if self.kernel.keeps_runs_on_device:
+                        stored = min(int(position_of(state)["agent_steps"]), int(self.records[run]["capacity"]))
+                        rows = np.zeros((stored, self.kernel.replay_words), np.float32)
+                        replay = tree_from_arrays({_REPLAY: rows}, arrays)[_REPLAY]
+                    resumed[run] = state, replay
                 except RunError as error:
                     wrong[run] = error
         return resumed, wrong
 
-    def _checked_replay(self, run: int, state: State, arrays: Arrays) -> NDArray[np.float32] | None:
-        if not self.kernel.keeps_runs_on_device:
-            return None
-        stored = min(int(position_of(state)["agent_steps"]), int(self.records[run]["capacity"]))
-        return tree_from_arrays({_REPLAY: np.zeros((stored, self.kernel.replay_words), np.float32)}, arrays)[_REPLAY]
-
     def _queue(self, runs: set[int], resumed: dict[int, _Resumed]) -> _Queue:
         left_s = {run: self.expected_s[run] for run in runs}
-        for run, each in resumed.items():
-            left_s[run] = self._left_s(run, position_of(each.state))
+        for run, (state, _) in resumed.items():
+            left_s[run] = self._left_s(run, position_of(state))
         waiting = sorted(runs, key=lambda run: (run not in resumed, -left_s[run], run))
         return _Queue(waiting, resumed, left_s)
 
@@ -143,9 +137,10 @@ class CudaRunBatch(RunBatch):
             if not self._has_room(queue):
                 break
             run = queue.waiting.pop(0)
-            begun = queue.resumed.pop(run, None) or _Resumed(self.kernel.initial_state(self.specs[run]))
-            queue.entered[run] = self.device.place(self.records[run], begun.state, begun.replay)
-            queue.agent_steps[run] = int(position_of(begun.state)["agent_steps"])
+            begun = queue.resumed.pop(run, None)
+            state, replay = begun or (self.kernel.initial_state(self.specs[run]), None)
+            queue.entered[run] = self.device.place(self.records[run], state, replay)
+            queue.agent_steps[run] = int(position_of(state)["agent_steps"])
             room_s -= min(queue.left_s[run], time_s)
 
     def _has_room(self, queue: _Queue) -> bool:
@@ -198,10 +193,8 @@ class CudaRunBatch(RunBatch):
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Resumed:
-    state: State
-    replay: NDArray[np.float32] | None = None
+_Resumed: TypeAlias = tuple[State, NDArray[np.float32] | None]
+"""A run's state and the rows of its replay."""
 
 
 @dataclass

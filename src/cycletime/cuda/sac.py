@@ -80,22 +80,6 @@ NUMBERS = sum(_SIZES.values())
 STATE_WORDS = POSITION_WORDS + 11 * NUMBERS
 """A run's state: its position, weights of all networks, then means and squares of the three that learn."""
 
-LAUNCH = np.dtype(
-    [
-        ("runs", np.uint64),
-        ("queued", np.int32),
-        ("tickets", np.uint64),
-        ("records", np.uint64),
-        ("most_records", np.int32),
-        ("reports", np.uint64),
-        ("most_reports", np.int32),
-        ("scratch", np.uint64),
-        ("time_ns", np.int64),
-        ("most_periods", np.int32),
-    ],
-    align=True,
-)
-
 _MATRIX, _FIRST_MATRIX = UNITS * UNITS // 2, INPUTS * UNITS // 2
 SCRATCH_WORDS = NETWORKS * (_MATRIX + _FIRST_MATRIX) + 3 * _MATRIX + 2 * 4 * 32 * WARPS + (1 + OUTPUTS) * WARPS * UNITS
 
@@ -244,7 +228,7 @@ SAC_KERNEL = Kernel(
     source=SAC,
     report=REPORT,
     metrics=METRICS,
-    launch=LAUNCH,
+    launch=layout.launch_argument(without=("queue", "states", "most_rows")),
     state_words=STATE_WORDS,
     describe_run=describe_run,
     initial_state=initial_state,

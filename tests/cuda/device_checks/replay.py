@@ -18,8 +18,8 @@ from cycletime.agents.networks import policy_log_probability, state_value
 from cycletime.agents.ppo import PPOState, Sample, lambda_advantages, normalize
 from cycletime.cuda import ppo
 from cycletime.cuda.device import Device, DeviceRun, Slice
-from cycletime.cuda.layout import INPUTS, OBSERVATION, State, Status, position_of, sizes_of, timed_task_of
-from cycletime.cuda.ppo import BESIDE, ENDED, ROW, TERMINAL
+from cycletime.cuda.layout import ACTIONS, INPUTS, OBSERVATION, State, Status, position_of, sizes_of, timed_task_of
+from cycletime.cuda.ppo import ENDED, ROW, TERMINAL
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.spec import RunSpec
 from tests.cuda.device_checks.philox import PhiloxStream, philox, shuffled_order
@@ -77,10 +77,13 @@ def slice_of(specs: Sequence[RunSpec], states: Sequence[State], time_s: float = 
     )
 
 
+BESIDE = np.dtype([("value", np.float32), ("reward", np.float32), ("old_mean", np.float32, ACTIONS)])
+
+
 def last_batch(device: Device, work: Slice) -> tuple[NDArray[Any], NDArray[Any]]:
     """The rows of the first block's last batch, and what is kept beside them."""
     rows = ppo.most_rows(np.stack([run.record for run in work.runs]))
-    words, start = device.last_scratch()[0], rows * INPUTS
+    words, start = device.memory.get(device._scratch)[0], rows * INPUTS
     return words[:start].view(ROW), words[start : start + 4 * rows].view(BESIDE)
 
 

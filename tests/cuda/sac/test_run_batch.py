@@ -14,7 +14,7 @@ from cycletime.cuda.device import Device
 from cycletime.cuda.kernels import SAC, kernel_digest
 from cycletime.cuda.layout import RECORD, Status, position_of
 from cycletime.cuda.run_batch import CudaRunBatch
-from cycletime.cuda.sac import LAUNCH, REPORT, ROW, RUN, SAC_KERNEL, STATE_WORDS
+from cycletime.cuda.sac import REPORT, ROW, RUN, SAC_KERNEL, STATE_WORDS
 from cycletime.errors import NoGpuError, RunError
 from cycletime.training.engine import Chunk
 from cycletime.training.policy_file import read_policy
@@ -41,7 +41,7 @@ class Scripted(EmulatedMemory):
     slices: list[int] = field(default_factory=list)
 
     def launch(self, argument: NDArray[Any], blocks: int) -> None:
-        given = argument.view(LAUNCH)[0]
+        given = argument.view(SAC_KERNEL.launch)[0]
         count = int(given["queued"])
         self.slices.append(count)
         records = at_address(given["records"], RECORD, count * int(given["most_records"])).reshape(count, -1)

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
 def test_both_sides_have_the_same_layout(sac_library: ctypes.CDLL) -> None:
     assert sac_library.run_bytes() == sac.RUN.itemsize
-    assert sac_library.launch_bytes() == sac.LAUNCH.itemsize
+    assert sac_library.launch_bytes() == sac.SAC_KERNEL.launch.itemsize
     assert sac_library.state_words() == sac.STATE_WORDS
     assert sac_library.scratch_words() == sac.SCRATCH_WORDS
     assert 4 * sac_library.row_words() == sac.ROW.itemsize
