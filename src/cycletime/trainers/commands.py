@@ -46,7 +46,6 @@ def _changed_settings(agent: ExternalAgent) -> list[str]:
 
 
 def command_words(agent: ExternalAgent, run: TrainerRun) -> list[str]:
-    """The command of a run; files beside the study are found from any working directory."""
     facts = {name: getattr(run, name) for name in _FACTS}
     values = {**facts, "updates": ceil(run.agent_steps / agent.period), **agent.settings}
     words = [*agent.trainer.command, *(agent.trainer.resume if run.resumes else ())]

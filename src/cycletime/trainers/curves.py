@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cycletime.errors import InputError, RunError, quote
+from cycletime.training.external import COLUMNS
 from cycletime.training.trackers import read_events
 
 RETURN_TAGS = {
@@ -25,7 +26,6 @@ RETURN_TAGS = {
 """What CleanRL, Stable-Baselines3, rsl_rl and skrl call the return in TensorBoard, and what its step counts there."""
 MOST_BYTES = 64 * 2**20
 """Read at a time, and more than any line or record has."""
-_FIELDS = ("seconds", "agent_steps", "return")
 
 
 class CurvePoint(NamedTuple):
@@ -38,8 +38,6 @@ class CurvePoint(NamedTuple):
 
 @dataclass
 class CurveReader:
-    """Reads the new points of a trainer's curve."""
-
     folder: Path
     curve: str
     """A file in the folder that ends in .csv or .jsonl; anything else is the folder of TensorBoard's event files."""
@@ -124,7 +122,7 @@ class CurveReader:
         return self.columns.get(name, name)
 
     def _have(self, names: Mapping[str, Any] | list[str]) -> list[str]:
-        return [name for name in _FIELDS if self._called(name) in names]
+        return [name for name in COLUMNS if self._called(name) in names]
 
     def _point(self, row: Mapping[str, Any]) -> CurvePoint:
         numbers = {}
@@ -155,10 +153,7 @@ class CurveReader:
             self.tags |= scalars.keys()
             for tag in wanted:
                 if tag in scalars:
-                    counted = {
-                        "updates": (event.step + 1) * self.update_steps,
-                        "cycles": event.step,
-                    }  # updates from 0 on
+                    counted = {"updates": (event.step + 1) * self.update_steps, "cycles": event.step}  # from 0 on
                     agent_steps = counted.get(RETURN_TAGS.get(tag, "cycles"), event.step * self.num_envs)
                     numbers = {"agent_steps": agent_steps, "return": scalars[tag]}
                     yield self._whole_point(numbers, f"A record of {path.name}")

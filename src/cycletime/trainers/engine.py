@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import Distribution
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from cycletime.training.learning_curve import Episodes
 from cycletime.training.process import HEARTBEAT
 from cycletime.training.spec import RunSpec
 from cycletime.training.stepped_engine import simulator_of
-from cycletime.training.worlds import ActionBounds, ClosedFormWorld, ForeignEnv, RobotEnv, make_env
+from cycletime.training.worlds import ActionBounds, ClosedFormWorld, ForeignEnv, make_env
 
 POLL_S = 0.5
 STOP_GRACE_S = 20.0
@@ -54,11 +54,6 @@ LEAST_SHARE = 0.5
 @dataclass(frozen=True)
 class TrainerEngine(Engine):
     name: ClassVar[str] = "trainer"
-
-    def refusal(self, spec: RunSpec) -> str | None:
-        if isinstance(spec.world, RobotEnv):
-            return f"{spec.world.name} is on an arm, which needs the engine real-time."
-        return None
 
     def make_batch(self, specs: Sequence[RunSpec]) -> TrainerBatch:
         return TrainerBatch(self.only_run(specs))
@@ -93,7 +88,6 @@ class TrainerBatch(RunBatch):
     place: Path | None = None
     """The run's folder; the trainer's is in it."""
     sessions: int = 0
-    """Earlier ones."""
     stack: ExitStack = field(default_factory=ExitStack)
     process: subprocess.Popen[bytes] | None = None
 
@@ -204,7 +198,6 @@ class TrainerBatch(RunBatch):
         return [sys.executable, "-m", "cycletime.trainers.host", str(request)], environment
 
     def _check_end(self, status: int, output: Path, curve: _Curve, reader: CurveReader) -> None:
-        """Refuse a training that failed, or did not train as long as it was asked to."""
         last = _last_line(output)
         if status == WRONG_INPUT_STATUS and not self.trainer.command:
             raise InputError(last)
@@ -243,7 +236,6 @@ class _Curve:
         """Whether there is a point beyond the budget."""
 
     def add(self, points: Sequence[CurvePoint], *, is_whole: bool) -> Episodes:
-        """The episodes that are known by now."""
         rows: list[tuple[int, int, float, int]] = []
         for point in points:
             steps, newest = self._env_steps(point), self._env_steps(self.newest)
@@ -283,14 +275,10 @@ class _Curve:
             episodes=episodes,
             metrics={},
             arrays=dict,
-            agent_state=_no_agent,
+            agent_state=lambda: None,  # only its trainer has it
             exact=False,
             is_last=is_last,
         )
-
-
-def _no_agent() -> Any:  # noqa: ANN401 - it never returns
-    raise AssertionError("only its trainer has it")
 
 
 def _versions(trainer: TrainerSpec) -> dict[str, str]:

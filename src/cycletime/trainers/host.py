@@ -20,7 +20,6 @@ WRONG_INPUT_STATUS = 64
 
 
 def load_function(name: str) -> Callable[..., Any]:
-    """A trainer's function by its name; one that is built in has a module here."""
     module, is_own, function = name.partition(":")
     if not is_own:
         module, function = f"cycletime.trainers.{name.replace('-', '_')}", "train"
@@ -38,7 +37,6 @@ def load_function(name: str) -> Callable[..., Any]:
 
 
 def train(name: str, run: TrainerRun) -> None:
-    """Train a run by its trainer, and write its points."""
     points = load_function(name)(run)
     if points is None:
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from typing import Any
 
 from cycletime.errors import InputError, quote
@@ -60,12 +59,9 @@ def train(run: TrainerRun) -> None:
 def _keyword(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever an entry has
     """A setting as a constructor takes it: the Zoo writes schedules as lin_3e-4, and keywords as Python's text."""
     if isinstance(value, str) and value.startswith("lin_"):
-        return _linear(float(value.removeprefix("lin_")))
+        first = float(value.removeprefix("lin_"))
+        return lambda remaining: remaining * first
     return _read(value) if name.endswith("_kwargs") else value
-
-
-def _linear(first: float) -> Callable[[float], float]:
-    return lambda remaining: remaining * first
 
 
 def _read(value: Any) -> Any:  # noqa: ANN401 - whatever an entry has

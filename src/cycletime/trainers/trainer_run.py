@@ -34,7 +34,6 @@ class TrainerRun:
     world: World
     algorithm: str
     dt: Duration
-    """The action-cycle time."""
     values: Mapping[str, Any]
     """Hyper-parameters, in the words of the study's `words` or in ours: batch, discount, ..."""
     num_envs: int
@@ -50,7 +49,6 @@ class TrainerRun:
 
     @property
     def env(self) -> str:
-        """The task's or environment's name."""
         return self.world.name
 
     @property

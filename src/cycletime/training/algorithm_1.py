@@ -1,10 +1,8 @@
 """Algorithm 1 of the paper around a closed-form task, as one compiled program: a chunk of learning periods.
 
 Random numbers of a chunk are drawn by a program of their own, which serves other tasks, cycle times and mini-batches
-too. Then, period by period: roll out (act, hold, store, begin anew at an episode's end), and learn. A rollout has two
-forms: a run alone has a loop over episodes around one over cycles, so that a new episode is only computed where one
-ends; runs side by side (under `vmap`) must all take the same path, so that every cycle chooses between going on and
-beginning anew.
+too. A rollout has two forms: a run alone has a loop over episodes around one over cycles, so that a new episode is only
+computed where one ends; runs side by side (under `vmap`) must all take the same path, so that every cycle chooses.
 
 With N environments a run takes N agent steps at a time, a row of the buffer: b samples are N columns of b / N rows, and
 the advantages of each column end in its own successor's value. Everything is counted over all of them: agent steps,
@@ -13,7 +11,7 @@ those before them end. The noise of a row is that of as many agent steps that fo
 
 The program's shapes depend on the task, the agent's shapes, k, N, the buffer's capacity and the number of lanes, and on
 nothing else: seeds and the agents' rates are data. A lane's numbers differ in their last bits between widths, and not
-by its place or its neighbours at one width. `stepped_loop` has Algorithm 1 around any environment.
+by its place or its neighbours at one width.
 """
 
 from __future__ import annotations
@@ -96,8 +94,6 @@ class EpisodeState(NamedTuple):
 
 
 class EpisodeTable(NamedTuple):
-    """The episodes that ended in a chunk of learning periods, a row for each."""
-
     episode_return: jax.Array
     env_steps: jax.Array
     agent_steps: jax.Array
@@ -211,7 +207,6 @@ class Rollout:
     def _end_episodes(
         self, walk: EpisodeState, buffer: Buffer, episodes: EpisodeTable, ended: jax.Array
     ) -> RolloutState:
-        """Record those of several environments that ended, and begin others in their place."""
         assert walk.env_steps is not None, "several environments have a count of their steps"
         totals = walk.env_steps, self.agent_steps + walk.steps
 
@@ -268,8 +263,6 @@ class DrawStart(NamedTuple):
 
 
 class ChunkDraws(NamedTuple):
-    """What is drawn for a chunk; the tables may have room for more."""
-
     normals: jax.Array
     """[periods, steps, numbers], for the noise of the actions."""
     learning: Draws
@@ -279,7 +272,6 @@ class ChunkDraws(NamedTuple):
 def draw_chunk(
     plan: DrawPlan, agent: Agent, seed_key: jax.Array, since: DrawStart, periods: jax.Array | np.int32
 ) -> ChunkDraws:
-    """The numbers of so many learning periods; of several runs side by side where they are not alone."""
     if isinstance(seed_key, jax.core.Tracer):  # a part of another program, which has options of its own
         return _draw_runs(plan, agent, seed_key, since, jnp.asarray(periods))
     return fast_compile(
@@ -350,10 +342,7 @@ _initial_state_programs: dict[tuple[str, str, Any], Callable[[list[jax.Array], j
 
 
 def initial_agent_state(agent: Agent, seed_key: jax.Array, observation_size: int, action_size: int) -> AgentState:
-    """Psi before a run's first step; of several runs, by keys and rates in arrays, all side by side.
-
-    The program knows the networks alone, so that one serves all runs with such networks.
-    """
+    """Psi before the first step of a run, or of several side by side; one program serves all with such networks."""
     rates, structure = jax.tree.flatten(agent)
     if isinstance(seed_key, jax.core.Tracer):  # a part of another program, which has options of its own
         return _initializer(structure, observation_size, action_size)(rates, seed_key)
@@ -393,10 +382,7 @@ def _initial_state_program(
 def initial_episode_state(
     task: ClosedFormTask, exploration: CoherentNoise | None, seed_key: jax.Array, num_envs: int = 1
 ) -> EpisodeState:
-    """A run's first episode before its first step; of several runs, by several keys, all side by side.
-
-    With all optimisations, since what is seen of a state depends on them in its last bits.
-    """
+    """Compiled with all optimisations, since what is seen of a state depends on them in its last bits."""
 
     def one(seed_key: jax.Array) -> EpisodeState:
         state = task.reset(key_for(seed_key, Purpose.STARTS))
@@ -451,7 +437,6 @@ class ProgramShape:
 
 
 def initialize(shape: ProgramShape, agent: Agent, seed_key: jax.Array) -> LoopState:
-    """A run before its first step; of several, by keys and rates in arrays, all side by side."""
     task, num_envs = shape.timed_task.task, shape.timed_task.num_envs
     sizes = (task.observation_size, task.action_size)
     key, nothing, buffer = _empty_state(seed_key, shape.capacity, *sizes, num_envs)

@@ -37,7 +37,6 @@ def make_folder(folder: Path) -> None:
 
 
 def check_writable(folder: Path) -> None:
-    """Refuse a folder in which no file can be made."""
     with disk_errors(folder), _temporary(folder / "check") as unfinished:
         unfinished.touch()  # what the rights say is not enough: a disk can be read-only as a whole
 
@@ -67,21 +66,18 @@ def hard_link(path: Path, place: Path) -> None:
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` make a file or a folder under another name, then put it in place in one step; the last one's stays.
-
-    Whoever is killed in the middle leaves what was there before, and a remainder that `sweep` removes.
-    """
+    """Let `write` make a file or a folder, put in place in one step; of several the last one's stays."""
     with disk_errors(path), _temporary(path) as unfinished:
         write(unfinished)
         _flush(unfinished)
-        _put_in_place(unfinished, path)
+        if path.exists() and not path.is_file() and not path.is_dir():  # a device or a pipe, which would be gone
+            raise RunError(f"{path} cannot be written: it is not a regular file, so give another name.")
+        unfinished.replace(path)
+        flush_folder(path.parent)
 
 
 def write_first(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` make a file that others may make in the same moment, on whatever machine: the first one's stays.
-
-    Without any lock, which not all network file systems have.
-    """
+    """Let `write` make a file that others may make in the same moment, on whatever machine: the first one's stays."""
     with disk_errors(path), _temporary(path) as unfinished:
         try:
             write(unfinished)
@@ -119,20 +115,11 @@ def disk_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _temporary(path: Path) -> Iterator[Path]:
-    """Another name that nobody else takes, and which is gone afterwards."""
     unfinished = path.with_name(f"{_UNFINISHED}{uuid4().hex}-{path.name}")
     try:
         yield unfinished
     finally:
         _remove(unfinished)
-
-
-def _put_in_place(unfinished: Path, path: Path) -> None:
-    """Put a file or a folder in its place, but not in that of a device or a pipe, which would be gone."""
-    if path.exists() and not path.is_file() and not path.is_dir():
-        raise RunError(f"{path} cannot be written: it is not a regular file, so give another name.")
-    unfinished.replace(path)
-    flush_folder(path.parent)
 
 
 def _reason(error: OSError, path: Path) -> str:
@@ -194,7 +181,6 @@ class Lock:
 
 @contextmanager
 def locked(path: Path) -> Iterator[Lock]:
-    """Hold the lock at a path, a file that is made if it is not there."""
     with disk_errors(path):
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:

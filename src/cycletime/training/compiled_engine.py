@@ -24,7 +24,7 @@ from cycletime.errors import InputError, NoGpuError, RunError
 from cycletime.training.algorithm_1 import advance, initialize
 from cycletime.training.checkpoints import named_arrays, tree_from_arrays
 from cycletime.training.compiled_loop import CompiledChunk, CompiledLoop, CompiledPosition
-from cycletime.training.engine import Arrays, Chunk, Cost, Engine, EnvInfo, RunBatch, closed_form_info, probe_cost
+from cycletime.training.engine import Arrays, Chunk, Cost, Engine, EnvInfo, RunBatch, closed_form_info
 from cycletime.training.machine import check_device, keep_compiled_programs
 from cycletime.training.random_numbers import draw_updates
 from cycletime.training.spec import RunSpec
@@ -128,11 +128,10 @@ def _with_lane_axis(tree: Any) -> Any:  # noqa: ANN401 - any tree of shapes
 
 
 def _tree_bytes(tree: Any) -> int:  # noqa: ANN401 - any tree of shapes
-    return sum(_item_bytes(each) * each.size for each in jax.tree.leaves(tree))
-
-
-def _item_bytes(each: Any) -> int:  # noqa: ANN401 - a shape, or a key's
-    return 8 if jnp.issubdtype(each.dtype, jax.dtypes.prng_key) else int(each.dtype.itemsize)
+    keys = jax.dtypes.prng_key
+    return sum(
+        each.size * (8 if jnp.issubdtype(each.dtype, keys) else each.dtype.itemsize) for each in jax.tree.leaves(tree)
+    )
 
 
 MOST_LANES = 512
@@ -175,7 +174,7 @@ class CompiledEngine(Engine):
     def cost(self, spec: RunSpec) -> Cost:
         """Tried; where there is no GPU for it, what is known of an H200."""
         try:
-            return probe_cost(self.make_batch([spec]))
+            return super().cost(spec)
         except NoGpuError:
             if (known := self.known_cost(spec)) is None:
                 raise
@@ -260,7 +259,6 @@ class CompiledBatch(RunBatch):
         return {run: snapshots.arrays(lane) for lane, run in enumerate(runs) if run in going}
 
     def _wrong(self, starts: Mapping[int, Arrays | None]) -> dict[int, RunError]:
-        """The runs whose arrays are not what this program's lanes have."""
         given, wrong = {run: arrays for run, arrays in starts.items() if arrays is not None}, {}
         example = _as_tree(self._example, lane=None if self.loop.width == 1 else 0) if given else {}
         for run, arrays in given.items():

@@ -22,7 +22,7 @@ from cycletime.agents import Agent
 from cycletime.agents.agent import AgentState, periods_before_learning
 from cycletime.agents.checks import (
     check_agent,
-    check_choice,
+    check_choices,
     check_counts,
     check_env_steps,
     check_precision,
@@ -70,7 +70,6 @@ class CompiledChunk:
 
     position: CompiledPosition
     env_steps: tuple[int, ...]
-    """Environment steps done, at most the budget."""
     episodes: tuple[Episodes, ...]
     metrics: tuple[Mapping[str, NDArray[Any]], ...]
     """By name, one number for each learning period, and as `agent_steps` the run's agent steps at each; none of a run
@@ -84,11 +83,9 @@ class CompiledLoop:
     """Algorithm 1 for runs that share all shapes."""
 
     task: ClosedFormTask
-    """The world."""
     agent: Agent
     """The agent, or one whose shapes all agents have."""
     dt: DurationField = DurationField()
-    """The action-cycle time."""
     env_steps: int
     """The budget of each run, in environment steps."""
     num_envs: int = 1
@@ -105,12 +102,9 @@ class CompiledLoop:
         check_env_steps(self)
         check_counts(self, "width")
         check_rows(self.agent, self.num_envs)
-        self._check_num_envs()
-        check_choice(self, "matmul", ("fastest", "float32"))
+        check_choices(self)
         check_precision(self.task.dtype)
-
-    def _check_num_envs(self) -> None:
-        """Refuse a budget beyond what the steps of several environments, which 32 bits count, may reach."""
+        # The steps of several environments are counted in 32 bits, also beyond the budget.
         last_period = self.shape.timed_task.steps_until_learning(self.agent) * self.shape.timed_task.cycle_steps
         if self.num_envs > 1 and self.env_steps + last_period >= 2**31:
             raise InputError(
@@ -163,9 +157,14 @@ class CompiledLoop:
         numbers = max(1, updates * numbers_per_update(jax.tree.structure(self.agent), self.task.action_size))
         most_numbers = min(MOST_NUMBERS, int(MOST_NUMBERS_TOGETHER / self.width))
         periods = min(MOST_PERIODS, MOST_AGENT_STEPS // max(self.agent.period, self.num_envs), most_numbers // numbers)
+        capacity = self.room
+        if self.width == 1:  # where memory is no concern, the same for as many budgets as can be
+            row_numbers = (2 * self.task.observation_size + self.task.action_size + 3) * self.num_envs
+            roomy = max(1 << (self.room - 1).bit_length(), ROOMY_NUMBERS // row_numbers)
+            capacity = min(self.agent.capacity // self.num_envs, roomy)
         return ProgramShape(
             timed_task=self._timed_task,
-            capacity=self._capacity,
+            capacity=capacity,
             periods=max(1, periods),
             alone=self.width == 1,
             matmul=self.matmul,
@@ -184,16 +183,6 @@ class CompiledLoop:
     @cached_property
     def _timed_task(self) -> TimedTask:
         return TimedTask(self.task, cycle_steps(self.dt, self.task.env_dt), self.num_envs)
-
-    @property
-    def _capacity(self) -> int:
-        """As many rows as lanes can fill; alone, where memory is no concern, the same for as many budgets as can be."""
-        if self.width > 1:
-            return self.room
-        numbers = (2 * self.task.observation_size + self.task.action_size + 3) * self.num_envs
-        return min(
-            self.agent.capacity // self.num_envs, max(1 << (self.room - 1).bit_length(), ROOMY_NUMBERS // numbers)
-        )
 
     def _lanes(self, seeds: Sequence[int], agents: Sequence[Agent] | None) -> tuple[Agent, jax.Array]:
         """The agents of all lanes as one whose rates are arrays, and the keys of their seeds."""
@@ -217,7 +206,6 @@ class CompiledLoop:
                 raise InputError(f"{agent} does not have the shapes of {self.agent}: only rates may differ.")
 
     def _check_position(self, position: CompiledPosition, keys: jax.Array) -> None:
-        """Refuse a position that a chunk has taken over, or that belongs to other runs."""
         if position.state.seed_key.is_deleted():
             raise InputError(
                 "The position was taken over by the chunk after it: copy a position that you want to use later, as in "

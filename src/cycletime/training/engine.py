@@ -26,7 +26,7 @@ from cycletime.training.external import ExternalAgent
 from cycletime.training.journal import EpisodeRecord
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.spec import EngineSpec, RunSpec
-from cycletime.training.worlds import ActionBounds, ClosedFormWorld
+from cycletime.training.worlds import ActionBounds, ClosedFormWorld, RobotEnv
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 EngineOption: TypeAlias = Literal["width", "learner"]
@@ -97,7 +97,6 @@ class Earlier:
 
     sessions: int
     remark: str
-    """Why the run may differ from one that was never stopped."""
 
 
 class RunBatch(ABC):
@@ -138,8 +137,6 @@ class RunBatch(ABC):
 
 @dataclass(frozen=True)
 class Cost:
-    """What runs of a kind take."""
-
     agent_step_s: float
     """The time of one agent step, with all the learning that it causes; of all runs that are trained together."""
     program_s: float
@@ -154,17 +151,17 @@ class Engine(ABC):
 
     name: ClassVar[str]
 
-    @abstractmethod
     def refusal(self, spec: RunSpec) -> str | None:
         """In a sentence, why it cannot take a run whose options it has; None where it can."""
+        return None
 
     @abstractmethod
     def make_batch(self, specs: Sequence[RunSpec]) -> RunBatch:
         """Make runs of one program ready."""
 
-    @abstractmethod
     def cost(self, spec: RunSpec) -> Cost:
         """What a run takes on this machine, or on another one that is named; it may be tried for a few seconds."""
+        return probe_cost(self.make_batch([spec]))
 
     def known_cost(self, spec: RunSpec) -> Cost | None:
         """What a run is known to take on a machine that is named, without trying it here; None where nothing is."""
@@ -244,6 +241,8 @@ class EngineEntry:
             return f"The engine {self.name} has the device {spec.engine.device!r}: it needs {needed}."
         if isinstance(spec.agent, ExternalAgent) != (self.name == TRAINERS):
             return f"The engine {self.name} does not train {spec.label}: {TRAINERS} is for other libraries' trainers."
+        if isinstance(spec.world, RobotEnv) and self.name != _ROBOTS:
+            return f"{spec.world.name} is on an arm, which needs the engine {_ROBOTS}."
         return self.load().refusal(spec)
 
 
@@ -349,7 +348,6 @@ def make_batch(specs: Sequence[RunSpec]) -> RunBatch:
 
 
 def runs_on_robot(spec: RunSpec) -> bool:
-    """Whether a run moves a robot, so that its cycles are to be seen, and a signal is to let the robot stand."""
     return spec.engine.name == _ROBOTS
 
 

@@ -23,12 +23,9 @@ _GREATEST = float(np.finfo(np.float32).max)
 
 
 class StepResult(NamedTuple):
-    """What one step did; each has an entry for every copy."""
-
     successor: NDArray[np.float32]
     """S'; at an episode's end its last observation."""
     reward: NDArray[np.float64]
-    """The sum of rewards of the cycle."""
     terminated: NDArray[np.bool_]
     truncated: NDArray[np.bool_]
     env_steps: NDArray[np.int64]
@@ -139,8 +136,10 @@ class VectorEnvAdapter(EnvAdapter):
             options = {"reset_mask": ended.copy()}
             fresh, _ = self.env.reset(seed=self._next_seeds(ended), options=options)  # type: ignore[arg-type]
             observation = np.where(ended[:, None], _as_float32(fresh), observation)
-        rewards, env_steps = np.array(reward, np.float64), _env_steps(infos, self.num_envs)
-        return StepResult(successor, rewards, terminated, truncated, env_steps, observation)
+        every = np.ones(self.num_envs, np.int64)
+        reports = infos.get("_cycle_steps", every.astype(np.bool_))  # of some copies, where they differ
+        env_steps = np.where(reports, np.maximum(infos.get("cycle_steps", every), 1), every).astype(np.int64)
+        return StepResult(successor, np.array(reward, np.float64), terminated, truncated, env_steps, observation)
 
     def _next_seeds(self, chosen: NDArray[np.bool_]) -> list[int | None]:
         """For the copies that are chosen, the seeds of the run's next episodes."""
@@ -155,14 +154,6 @@ def _as_float32(observations: Any) -> NDArray[np.float32]:  # noqa: ANN401 - wha
     """A copy, since environments may use their arrays again while JAX still reads them."""
     with np.errstate(over="ignore"):  # an infinity is refused later, with the step at which it came
         return np.array(observations, np.float32)
-
-
-def _env_steps(infos: dict[str, Any], copies: int) -> NDArray[np.int64]:
-    """What each copy reports as its cycle, at least 1."""
-    if "cycle_steps" not in infos:
-        return np.ones(copies, np.int64)
-    reports = infos.get("_cycle_steps", np.ones(copies, np.bool_))
-    return np.where(reports, np.maximum(infos["cycle_steps"], 1), 1).astype(np.int64)
 
 
 class Counters:
@@ -208,18 +199,13 @@ class Counters:
         """Refuse what is not finite in float32, before it becomes part of the weights."""
         for name, row in rows.items():
             # The sum of squares is one call, so that few rows are looked at number by number.
-            if not np.vdot(row, row) <= _GREATEST and not (np.abs(row) <= _GREATEST).all():
-                self._refuse(name, row)
-
-    def _refuse(self, name: str, row: NDArray[Any]) -> None:
-        copy = int(np.flatnonzero(~(np.abs(row.reshape(len(row), -1)) <= _GREATEST).all(axis=1))[0])
-        where = f"at agent step {self._steps[copy] + 1} of its episode"
-        if len(row) == 1:
-            where = f"at agent step {self._steps[0] + 1} of episode {self.episodes + 1}"
-        who = f" of copy {copy}" if len(row) > 1 else ""
-        remedy = (
-            "learning diverged, so try a smaller learning rate"
-            if name == "action"
-            else "the environment must give finite numbers that fit float32"
-        )
-        raise InputError(f"The {name}{who} is {row[copy].tolist()} {where}: {remedy}.")
+            if np.vdot(row, row) <= _GREATEST or (np.abs(row) <= _GREATEST).all():
+                continue
+            copy = int(np.flatnonzero(~(np.abs(row.reshape(len(row), -1)) <= _GREATEST).all(axis=1))[0])
+            who, episode = (f" of copy {copy}", "its episode") if len(row) > 1 else ("", f"episode {self.episodes + 1}")
+            remedy = "the environment must give finite numbers that fit float32"
+            if name == "action":
+                remedy = "learning diverged, so try a smaller learning rate"
+            raise InputError(
+                f"The {name}{who} is {row[copy].tolist()} at agent step {self._steps[copy] + 1} of {episode}: {remedy}."
+            )

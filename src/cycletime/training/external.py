@@ -21,12 +21,12 @@ BUILT_IN = {
     "brax": ("brax", "playground", "mujoco-mjx", "jax"),
 }
 """Trainers that come with this package, each in the words of its library; and packages whose versions a result has."""
+COLUMNS = ("seconds", "agent_steps", "return")
+"""Of a learning curve."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainerSpec:
-    """A trainer: built in, a Python function, or a command."""
-
     name: str = ""
     """One of `BUILT_IN`, or a function as 'module:name'; empty for a command."""
     command: tuple[str, ...] = ()
@@ -61,8 +61,8 @@ class TrainerSpec:
         if name in BUILT_IN and words != name:
             raise InputError(f"words is {quote(self.words)}: {name} has its own.")
         check_counts(self, "num_envs")
-        if wrong := [key for key in self.columns if key not in ("seconds", "agent_steps", "return")]:
-            raise unknown_name_error(wrong[0], "a column", ("seconds", "agent_steps", "return"))
+        if wrong := [key for key in self.columns if key not in COLUMNS]:
+            raise unknown_name_error(wrong[0], "a column", COLUMNS)
 
     @property
     def makes_own_worlds(self) -> bool:
@@ -79,7 +79,6 @@ class TrainerSpec:
         return next(iter([*modules, *scripts]), Path(self.command[0]).name)
 
     def as_json(self) -> dict[str, Any]:
-        """Without what is as usual."""
         usual = TrainerSpec(name="brax")
         data = {key: value for key, value in asdict(self).items() if value != getattr(usual, key) or key == "name"}
         return {key: list(value) if isinstance(value, tuple) else value for key, value in data.items() if value}
@@ -91,20 +90,20 @@ class TrainerSpec:
 
 
 def read_trainer(table: Any, home: Path) -> TrainerSpec:  # noqa: ANN401 - whatever TOML has
-    """The trainer of a study file: a name, or a table."""
     if isinstance(table, str):
         return TrainerSpec(name=table, home=str(home.resolve()))
     if not isinstance(table, Mapping):
         raise InputError(f"trainer is {quote(table)}: give a name such as 'stable-baselines3', or a table [trainer].")
-    columns = {key: table[key] for key in ("seconds", "agent_steps", "return") if key in table}
-    given = {**table, "columns": {**table.get("columns", {}), **columns}}
-    given = {key: value for key, value in given.items() if key not in columns}
+    columns = {key: table[key] for key in COLUMNS if key in table}
+    given = {key: value for key, value in table.items() if key not in columns}
+    given["columns"] = {**table.get("columns", {}), **columns}
     if given.get("resume") in (True, False):  # a function needs no words
         given["resume"] = ["resume"] if given["resume"] else []
     kinds = {"command": list, "resume": list, "columns": Mapping, "num_envs": int}
+    settings = [each.name for each in fields(TrainerSpec)]
     for key, value in given.items():
-        if key not in (each.name for each in fields(TrainerSpec)):
-            known = (*(each.name for each in fields(TrainerSpec)), "seconds", "agent_steps", "return")
+        if key not in settings:
+            known = (*settings, *COLUMNS)
             raise unknown_name_error(key, "a setting of a trainer", known)
         kind = kinds.get(key, str)
         texts = value if isinstance(value, list) else value.values() if isinstance(value, Mapping) else ()

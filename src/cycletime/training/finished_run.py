@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cycletime.training.learning_curve import BINS as BINS
-from cycletime.training.learning_curve import Columns, EpisodeBins, Episodes
+from cycletime.training.learning_curve import BINS, Columns, EpisodeBins, Episodes
 from cycletime.training.policy_file import SavedPolicy
 from cycletime.training.sealed_json import is_count
 from cycletime.training.spec import RunSpec
@@ -83,7 +82,7 @@ def _derived_fields(
         "env_steps": spec.env_steps,
         "episodes": len(curve),
         **performance(curve, spec.env_steps),
-        "resumed": _resume_label(sessions, remarks),
+        "resumed": "resumed, not identical" if remarks else "resumed, identical" if sessions > 1 else "never",
         **({"curve": f"{len(curve.counts)} bins"} if isinstance(curve, EpisodeBins) else {}),
     }
 
@@ -93,7 +92,8 @@ def performance(curve: Episodes | EpisodeBins, env_steps: int) -> dict[str, floa
         return dict.fromkeys(MEASURES)
     bins = curve.binned(env_steps, BINS)
     means = bins.mean(), bins[-10:].mean(), curve.mean_return
-    return {name: _number(mean) for name, mean in zip(MEASURES, means, strict=True)}
+    # None where learning diverged: JSON knows no infinity.
+    return {name: float(mean) if isfinite(mean) else None for name, mean in zip(MEASURES, means, strict=True)}
 
 
 def find_fault(run: FinishedRun) -> str | None:
@@ -189,14 +189,3 @@ _FACTS: Mapping[str, Callable[[Any], bool]] = {
 """By name, what else a result says, and whether that can be."""
 _OPTIONAL_FACTS: Mapping[str, Any] = {"cadence": {}}
 """What stands for facts that not all results have."""
-
-
-def _number(mean: np.floating[Any] | float) -> float | None:
-    """None where learning diverged; JSON knows no infinity."""
-    return float(mean) if np.isfinite(mean) else None
-
-
-def _resume_label(sessions: int, remarks: Sequence[str]) -> str:
-    if remarks:
-        return "resumed, not identical"
-    return "resumed, identical" if sessions > 1 else "never"

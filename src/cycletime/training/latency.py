@@ -32,7 +32,6 @@ from cycletime.training.stepped_agent import (
 )
 
 Call: TypeAlias = Callable[[], object]
-"""Returns when its work is done."""
 
 LearnWay: TypeAlias = Literal["inline", "between_episodes", "background"]
 """When an agent learns: in the cycle in which it falls due, while the robot resets, or in a thread beside acting."""

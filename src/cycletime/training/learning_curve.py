@@ -47,7 +47,6 @@ class Episodes:
 
     @classmethod
     def joined(cls, parts: Iterable[Episodes]) -> Episodes:
-        """One curve of several that follow each other."""
         parts = [cls.none(), *parts]
         return cls(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls)))
 
@@ -55,7 +54,6 @@ class Episodes:
         return len(self.returns)
 
     def up_to(self, env_steps: int) -> Episodes:
-        """Those that ended within so many environment steps."""
         return self.where(self.env_steps <= env_steps)
 
     def ended_by(self, env_steps: int) -> Episodes:
@@ -224,7 +222,6 @@ def metrics_columns(lines: list[dict[str, Any]]) -> dict[str, NDArray[Any]]:
 
 
 def metrics_lines(columns: Columns) -> list[dict[str, Any]]:
-    """The lines of columns; JSON knows no infinity."""
     names = list(columns)
     rows = zip(*(columns[name].tolist() for name in names), strict=True)
     return [{name: None if value != value else value for name, value in zip(names, row, strict=True)} for row in rows]
@@ -275,13 +272,8 @@ def write_curve(path: Path, episodes: Episodes, env_dt: Duration) -> None:
 def curve_table(episodes: Episodes, env_dt: Duration) -> pa.Table:
     import pyarrow as pa
 
-    columns = [
-        episodes.env_steps,
-        episodes.agent_steps,
-        _seconds(episodes.env_steps, env_dt),
-        episodes.returns,
-        _seconds(episodes.length_steps, env_dt),
-    ]
+    seconds, length_s = (_seconds(steps, env_dt) for steps in (episodes.env_steps, episodes.length_steps))
+    columns = [episodes.env_steps, episodes.agent_steps, seconds, episodes.returns, length_s]
     return pa.table(columns, schema=_curve_schema())
 
 

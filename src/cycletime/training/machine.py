@@ -145,11 +145,7 @@ def this_machine() -> Mapping[str, str]:
 def machine_differences(
     then: Mapping[str, str], now: Mapping[str, str], simulators: Iterable[str] = (), only: Iterable[str] | None = None
 ) -> tuple[str, ...]:
-    """In words, what can make numbers computed now differ in their last bits from those computed then.
-
-    `simulators` are the packages that simulate the run's world, `only` the keys that matter where that is less than for
-    programs of JAX.
-    """
+    """In words, what can make last bits differ; `only` are the keys that matter, where less does than for JAX."""
     matters = {**_CHANGES_BITS, **{package: package for package in simulators}}
     matters = matters if only is None else {key: matters[key] for key in only}
     return tuple(

@@ -37,7 +37,6 @@ replaces what they carry, which the identities of runs rest on."""
 
 
 def tunable_names(algorithm: str, trainer: TrainerSpec | None = None) -> tuple[str, ...]:
-    """The values that are tuned at a cycle time; of another library's algorithm, all that rules know."""
     if trainer is None:
         return TUNABLE[algorithm]
     return tuple(quantity.field for quantity in rules.ALGORITHMS[algorithm].quantities)
@@ -59,8 +58,6 @@ def agent_values(agent: Agent | ExternalAgent, names: Iterable[str]) -> dict[str
 
 
 class TransferredAgent(NamedTuple):
-    """An agent at a cycle time, and how its values came about."""
-
     agent: Agent | ExternalAgent
     origin: Mapping[str, Any]
     notes: tuple[str, ...]
@@ -80,20 +77,11 @@ def transfer_agent(
     trainer: TrainerSpec | None = None,
     tuned_fields: Collection[str] = (),
 ) -> TransferredAgent:
-    """The agent at `dt`, with values that were tuned there or are carried there.
+    """The agent at `dt`, with values that were tuned there or are carried there; arguments are as in `cycletime.train`.
 
-    Args:
-        algorithm: ppo, sac or actor-critic.
-        values: Some of its tunable values; the others are the paper's baseline.
-        dt: The cycle time that the agent is for.
-        tuned_at: The cycle time that the values are from; None if they are for `dt`, so that nothing is carried.
-        rule: How they are carried, by default as recommended for such values; or a rule of one's own.
-        also: Parts that keep their meaning in seconds too, as in `rules`.
-        others: Further fields of the agent; a learning rate or a clip among them is from `tuned_at` where the rule
-            speaks of it, or `also` names its part.
-        num_envs: The environments side by side, whose number a carried batch is made a multiple of.
-        trainer: Whose algorithm it is, if not ours; then `others` are in its words.
-        tuned_fields: Which of the values a tuning chose.
+    A learning rate or a clip among `others` is from `tuned_at` where the rule speaks of it, or `also` names its part.
+    With a trainer, `others` are in its words. A carried batch is made a multiple of `num_envs`. `tuned_fields` are the
+    values that a tuning chose.
     """
     if algorithm not in known_algorithms(trainer):
         raise unknown_name_error(algorithm, "an algorithm", known_algorithms(trainer))
@@ -242,7 +230,6 @@ def make_specs(
 
 
 def make_exploration(noise: str, correlation: DurationLike | None = None) -> Exploration | None:
-    """The noise of a name, with its correlation time."""
     if noise not in NOISES:
         raise InputError(f"{noise!r} is not a noise: give {', '.join(NOISES)}.")
     if noise == "white":

@@ -121,7 +121,6 @@ class SavedPolicy:
 
 
 def write_policy(path: Path, policy: SavedPolicy) -> None:
-    """Write a policy in one step: whoever reads sees the old file or the new one."""
     from safetensors.numpy import save
 
     content = save(policy.arrays(), {_METADATA: json.dumps(policy.description())})

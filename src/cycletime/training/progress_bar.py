@@ -31,8 +31,6 @@ from cycletime.training.run_folder import RunFolder
 
 
 class ErrorConsole(Console):
-    """A console on standard error that shows what can be shown."""
-
     def __init__(self) -> None:
         super().__init__(file=None if sys.stderr is None else cast(TextIO, LenientStream(sys.stderr)), stderr=True)
 
@@ -133,10 +131,7 @@ class ProgressBar:
             )
 
     def show(self, done: int, returns: Sequence[float], *, learns: bool = True) -> None:
-        """Show that so many more environment steps are done, and the returns of episodes that ended meanwhile.
-
-        Until learning has begun, the speed says nothing of what is left.
-        """
+        """Show so many more environment steps; until learning has begun, the speed says nothing of what is left."""
         self._returns.extend(returns)
         self._done += done
         now = time.monotonic()
@@ -170,7 +165,6 @@ class ProgressBar:
 
 
 def _format_clock(seconds: float | None) -> str:
-    """As the times beside it are shown; None where it is not known."""
     if seconds is None:
         return "-:--:--"
     minutes, seconds = divmod(round(seconds), 60)

@@ -63,9 +63,8 @@ class Purpose(IntEnum):
     LEARNING = 3
 
 
-def seed_key(seed: int) -> jax.Array:
-    """The key of a run's seed, from which all others follow."""
-    if not _is_seed(seed):
+def seed_key(seed: object) -> jax.Array:
+    if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or not 0 <= int(seed) < 2**32:
         raise InputError(f"The seed is {seed!r}: it must be a whole number from 0 to 2**32 - 1.")
     if not jax.config.jax_threefry_partitionable:  # type: ignore[attr-defined]
         raise InputError("jax_threefry_partitionable is off: a run's numbers need it on, which is JAX's default.")
@@ -74,10 +73,6 @@ def seed_key(seed: int) -> jax.Array:
     words = jax.device_put(np.array([0, seed], np.uint32))
     key: jax.Array = jax.random.wrap_key_data(words, impl="threefry2x32")
     return key
-
-
-def _is_seed(seed: object) -> bool:
-    return isinstance(seed, int | np.integer) and not isinstance(seed, bool) and 0 <= int(seed) < 2**32
 
 
 def key_for(seed_key: jax.Array, purpose: Purpose | jax.Array, count: jax.Array | int = 0) -> jax.Array:

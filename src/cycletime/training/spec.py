@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent
-from cycletime.agents.checks import check_choice, check_counts, check_env_steps, check_rows
+from cycletime.agents.checks import check_choice, check_choices, check_counts, check_env_steps, check_rows
 from cycletime.agents.exploration import Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.duration import Duration, DurationField, cycle_steps
 from cycletime.errors import InputError
@@ -55,7 +55,7 @@ class EngineSpec:
         check_counts(self, "version")
         check_choice(self, "device", ("cpu", "gpu"))
         check_counts(self, "width")
-        check_choice(self, "learner", get_args(LearnerName))
+        check_choices(self)
 
     def as_json(self) -> dict[str, Any]:
         """What spec.json holds; without what engines had before there was a choice."""
@@ -78,13 +78,10 @@ class EngineSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSpec:
-    """One training."""
-
     world: World
     agent: Agent | ExternalAgent
     dt: DurationField = DurationField()
     env_steps: int
-    """The budget in environment steps."""
     seed: int
     """All random numbers follow from it."""
     num_envs: int = 1
@@ -134,13 +131,11 @@ class RunSpec:
 
     @property
     def own_agent(self) -> Agent:
-        """The agent of a run that no other library's trainer trains."""
         assert not isinstance(self.agent, ExternalAgent), "only its trainer has it"
         return self.agent
 
     @property
     def bound_agent(self) -> Agent:
-        """The agent with its exploration at this cycle time."""
         if self.exploration is None:
             return self.own_agent
         bound: Agent = replace(self.own_agent, exploration=self.exploration.at(self.dt))  # type: ignore[type-var]
@@ -152,7 +147,6 @@ class RunSpec:
         return sha256(self.identity_text().encode()).hexdigest()
 
     def identity_text(self) -> str:
-        """All that decides numbers."""
         data = {**self.as_json(), "result_version": RESULT_VERSION}
         del data["origin"]
         if isinstance(self.agent, ExternalAgent):
@@ -166,6 +160,10 @@ class RunSpec:
         return re.sub(r"[^A-Za-z0-9.]+", "-", f"{readable}-{self.identity[:10]}").lstrip("-.")
 
     def as_json(self) -> dict[str, Any]:
+        noise, exploration = self.exploration, None
+        if noise is not None:
+            name = next(name for name, kind in EXPLORATIONS.items() if isinstance(noise, kind))
+            exploration = {"noise": name, **{each.name: str(getattr(noise, each.name)) for each in fields(noise)}}
         return {
             "world": world_as_json(self.world),
             "algorithm": self.algorithm,
@@ -176,7 +174,7 @@ class RunSpec:
             # Only where there are several: runs had one before there was a choice.
             **({} if self.num_envs == 1 else {"num_envs": int(self.num_envs)}),
             "engine": self.engine.as_json(),
-            "exploration": None if self.exploration is None else _exploration_as_json(self.exploration),
+            "exploration": exploration,
             "origin": dict(self.origin),
         }
 
@@ -239,8 +237,3 @@ def _plain(value: Any, is_rate: bool) -> Any:  # noqa: ANN401 - any field
     if value is None or isinstance(value, str | bool):
         return value
     return float(value) if is_rate else int(value)
-
-
-def _exploration_as_json(exploration: Exploration) -> dict[str, Any]:
-    name = next(name for name, kind in EXPLORATIONS.items() if isinstance(exploration, kind))
-    return {"noise": name, **{each.name: str(getattr(exploration, each.name)) for each in fields(exploration)}}

@@ -357,7 +357,6 @@ class Learner:
         return self._buffer
 
     def position(self, counters: Counters, *, exact: bool) -> SteppedPosition:
-        """Where the run is now, by its own counts and those of its world."""
         return SteppedPosition(
             psi=self.psi,
             buffer=self.flush(),

@@ -18,11 +18,11 @@ import numpy as np
 from cycletime.duration import Duration, cycle_steps
 from cycletime.errors import RunError
 from cycletime.training.checkpoints import named_arrays, tree_from_arrays
-from cycletime.training.engine import Arrays, Chunk, Cost, Engine, EnvInfo, RunBatch, probe_cost
+from cycletime.training.engine import Arrays, Chunk, Engine, EnvInfo, RunBatch
 from cycletime.training.machine import check_device, keep_compiled_programs
 from cycletime.training.process import HEARTBEAT
 from cycletime.training.spec import RunSpec, refuse_longer_than
-from cycletime.training.worlds import ActionBounds, RobotEnv, make_env
+from cycletime.training.worlds import ActionBounds, make_env
 
 if TYPE_CHECKING:
     import gymnasium
@@ -43,18 +43,10 @@ _SIMULATORS = {
 class SteppedEngine(Engine):
     name: ClassVar[str] = "stepped"
 
-    def refusal(self, spec: RunSpec) -> str | None:
-        if isinstance(spec.world, RobotEnv):
-            return f"{spec.world.name} is on an arm, which needs the engine real-time."
-        return None
-
     def make_batch(self, specs: Sequence[RunSpec]) -> SteppedBatch:
         spec = self.only_run(specs)
         check_device(spec.engine.device)
         return SteppedBatch(spec)
-
-    def cost(self, spec: RunSpec) -> Cost:
-        return probe_cost(self.make_batch([spec]))
 
 
 @dataclass(frozen=True)
@@ -112,7 +104,8 @@ class SteppedBatch(RunBatch):
 
     @cached_property
     def _remarks(self) -> tuple[str, ...]:
-        if resets_like(self._fresh_trace, self.env, self.spec.seed):
+        trace_env(self.env, self.spec.seed + 1)  # so that it has been used
+        if trace_env(self.env, self.spec.seed) == self._fresh_trace:
             return ()
         return (f"a reset of {self.spec.world.name} with a seed does not determine the episode",)
 
@@ -150,7 +143,6 @@ def simulator_of(env: gymnasium.Env[Any, Any]) -> tuple[str, tuple[str, ...]]:
 
 
 def as_chunk(chunk: SteppedChunk) -> Chunk:
-    """What a loop around an environment gives, as all engines give it."""
     position = chunk.position
     return Chunk(
         env_steps=chunk.env_steps,
@@ -162,12 +154,6 @@ def as_chunk(chunk: SteppedChunk) -> Chunk:
         exact=position.exact,
         is_last=chunk.finished is not None,
     )
-
-
-def resets_like(fresh: list[bytes], used: gymnasium.Env[Any, Any], seed: int) -> bool:
-    """Whether an environment that has been used does the same after a reset with a seed as a fresh one did."""
-    trace_env(used, seed + 1)
-    return trace_env(used, seed) == fresh
 
 
 def trace_env(env: gymnasium.Env[Any, Any], seed: int) -> list[bytes]:

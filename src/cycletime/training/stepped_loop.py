@@ -28,7 +28,7 @@ from cycletime.agents.checks import check_agent, check_counts, check_precision, 
 from cycletime.errors import InputError
 from cycletime.training.algorithm_1 import initial_agent_state
 from cycletime.training.compiled_loop import CHUNK_S
-from cycletime.training.env_adapter import Counters, EnvAdapter, adapt_env, check_exploration_dt
+from cycletime.training.env_adapter import Counters, adapt_env, check_exploration_dt
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.machine import keep_compiled_programs
 from cycletime.training.process import HEARTBEAT
@@ -47,7 +47,6 @@ ENDLESS_EPISODE_STEPS = 10_000
 class SteppedChunk:
     position: SteppedPosition
     env_steps: int
-    """Environment steps done, at most the budget."""
     episodes: Episodes
     metrics: Mapping[str, NDArray[Any]]
     """By name, one number for each learning, and as `agent_steps` the run's agent steps at each, counted as in the
@@ -63,7 +62,6 @@ class SteppedLoop:
     env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]
     """The world. One step of it is one agent step: wrap it in `CycleTime` to set the cycle time."""
     agent: Agent
-    """Who learns."""
     env_steps: int
     """The budget in environment steps, of all copies together: what the environment tells as
     ``info["cycle_steps"]``, else one for each step."""
@@ -76,12 +74,14 @@ class SteppedLoop:
         check_exploration_dt(self.env, self.agent.exploration)
 
     def start(self, seed: int) -> SteppedPosition:
-        """A run before its first step."""
         env = adapt_env(self.env)
         sizes = env.observation_size, env.bounds.size
+        rows = self.agent.capacity // env.num_envs
+        if self.agent.learn_when == "batch":  # no more than the run fills: an agent step takes an environment step
+            rows = min(rows, ceil(self.env_steps / env.num_envs) + ceil(self.agent.period / env.num_envs))
         return SteppedPosition(
             psi=initial_agent_state(with_array_rates(self.agent), seed_key(seed), *sizes),
-            buffer=Buffer.empty(self._capacity(env), *sizes, env.num_envs),
+            buffer=Buffer.empty(rows, *sizes, env.num_envs),
         )
 
     def run(self, seed: int, position: SteppedPosition | None = None) -> Iterator[SteppedChunk]:
@@ -118,13 +118,6 @@ class SteppedLoop:
         copies = [jnp.array(leaf, like.dtype) for leaf, like in zip(leaves, likes, strict=True)]
         psi, buffer = jax.tree.unflatten(jax.tree.structure((start.psi, start.buffer)), copies)
         return position._replace(psi=psi, buffer=buffer)
-
-    def _capacity(self, env: EnvAdapter) -> int:
-        """Rows in the buffer: no more than the run can fill, each agent step taking at least one environment step."""
-        most = ceil(self.env_steps / env.num_envs) + ceil(self.agent.period / env.num_envs)
-        if self.agent.learn_when == "episode_end":
-            return self.agent.capacity
-        return min(self.agent.capacity // env.num_envs, most)
 
 
 @dataclass

@@ -48,15 +48,10 @@ _TOO_MANY_PARTS = re.compile(rf"(?<![\w-])(?:{_PART}){{100}}")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    return toml_table(read_toml_text(path), path)
+    return _toml_table(read_bounded_text(path, MOST_BYTES, encoding="utf-8"), path)
 
 
-def read_toml_text(path: Path) -> str:
-    """The text of a TOML file, byte for byte; its size is known before anything is read."""
-    return read_bounded_text(path, MOST_BYTES, encoding="utf-8")
-
-
-def toml_table(text: str, path: Path) -> dict[str, Any]:
+def _toml_table(text: str, path: Path) -> dict[str, Any]:
     if "\0" in text:
         raise InputError(f"{path} is not UTF-8 text: it has the character NUL, as files in UTF-16 have.")
     if _TOO_MANY_PARTS.search(text):
@@ -184,8 +179,9 @@ class TunedFile:
             raise InputError(
                 f"{self.path} is not what 'cycletime tune' wrote: put it back, or delete its {_SEAL} if you changed it."
             )
+        lists_as_tuples = {name: tuple(each) if isinstance(each, list) else each for name, each in others.items()}
         try:
-            return TunedValues(_checked(algorithm, values), values, {name: _plain(others[name]) for name in others})
+            return TunedValues(_checked(algorithm, values), values, lists_as_tuples)
         except InputError as error:
             raise InputError(f"{self.path}: {error}") from error
 
@@ -197,8 +193,8 @@ class TunedFile:
 
 def read_tuned(path: Path | str) -> TunedFile:
     path = Path(path)
-    text = read_toml_text(path)
-    data, digest = toml_table(text, path), sha256(text.encode()).hexdigest()
+    text = read_bounded_text(path, MOST_BYTES, encoding="utf-8")
+    data, digest = _toml_table(text, path), sha256(text.encode()).hexdigest()
     try:
         check_plain({key: data[key] for key in (_TUNED, _SET) if key in data})
         for key in (_TUNED, _SET):
@@ -265,7 +261,3 @@ def _checked(algorithm: str, values: dict[str, Any]) -> Duration:
                 values[count] = int(value)  # as in 2e3
         kind(dt=dt, **values)
     return dt
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever TOML has
-    return tuple(value) if isinstance(value, list) else value

@@ -18,8 +18,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any, TypeAlias
 
 from cycletime.errors import InputError
-from cycletime.training.observers import Progress, TrainingObserver
-from cycletime.training.observers import Status as Status
+from cycletime.training.observers import Progress, Status, TrainingObserver
 from cycletime.training.run_folder import RunFolder
 
 
@@ -205,10 +204,7 @@ class TensorBoard(Tracker):
 
 
 def read_events(data: bytes) -> Iterator[tuple[bytes, Any]]:
-    """The records of a file of TensorBoard's and their events: length, checksum, event, checksum.
-
-    A torn end is left out.
-    """
+    """The whole records of a file of TensorBoard's (length, checksum, event, checksum), and their events."""
     parse, start = _load_tensorboard("compat.proto.event_pb2").Event.FromString, 0
     while len(data) >= start + _HEADER.size:
         (length,) = _HEADER.unpack_from(data, start)
@@ -267,11 +263,9 @@ class WeightsAndBiases(Tracker):
 TRACKERS: Mapping[str, Callable[[Callable[[str], object]], Tracker]] = MappingProxyType(
     {"tensorboard": TensorBoard, "wandb": WeightsAndBiases}
 )
-"""The trackers by name, which is also the name of the extra."""
 
 
 def trackers_for(names: Sequence[str], warn: Callable[[str], object] = _print_warning) -> list[Tracker]:
-    """The trackers of these names, their packages loaded; an unknown name or a missing package is refused."""
     for place, name in enumerate(names):
         if name not in TRACKERS:
             raise InputError(f"{name!r} is not a tracker: give one of {', '.join(TRACKERS)}.")

@@ -62,8 +62,6 @@ class ResultSink(ABC):
 
 
 class FolderSink(ResultSink):
-    """Each run in its own folder, where it can be looked at meanwhile."""
-
     def claim(self, job: TrainingJob, held: ExitStack) -> TrainingJob | None:
         folder = job.folder
         if folder.is_finished:
@@ -187,10 +185,7 @@ def train_batches(
     checkpoint_s: float = CHECKPOINT_S,
     batch: RunBatch | None = None,
 ) -> Iterator[list[RunOutcome | Exception]]:
-    """Train runs of one engine in their folders, as many at a time as it trains together; their outcomes by batch.
-
-    Arguments are as in `train_batch`, `batch` being the first runs; `stop` is also asked before each batch.
-    """
+    """Train runs of one engine in their folders, as many at a time as it trains together; `batch` are the first."""
     from cycletime.training.progress_bar import show_progress  # rich is not on every machine that trains
 
     size = engine_for(folders[0].spec).together(folders[0].spec)
@@ -198,20 +193,14 @@ def train_batches(
         if stop():
             return
         now = folders[first : first + size]
-        labels = {folder.spec.label for folder in now}
-        with show_progress(_batch_label(now), len(now), alike=len(labels) == 1) as bars:
+        label, alike = now[0].spec.label, len({folder.spec.label for folder in now}) == 1
+        several = f"{label}, {len(now)} seeds" if alike else f"{len(now)} runs"
+        title = several if len(now) > 1 else f"{label} seed {now[0].spec.seed}"
+        with show_progress(title, len(now), alike=alike) as bars:
             jobs = [TrainingJob(folder, observers(bar)) for folder, bar in zip(now, bars, strict=True)]
             outcomes = train_batch(jobs, stop=stop, checkpoint_s=checkpoint_s, batch=batch)
         yield outcomes
         batch = None
-
-
-def _batch_label(folders: Sequence[RunFolder]) -> str:
-    label = folders[0].spec.label
-    if len(folders) == 1:
-        return f"{label} seed {folders[0].spec.seed}"
-    is_one_kind = all(folder.spec.label == label for folder in folders)
-    return f"{label}, {len(folders)} seeds" if is_one_kind else f"{len(folders)} runs"
 
 
 def train_batch(

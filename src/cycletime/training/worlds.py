@@ -73,7 +73,6 @@ class ActionBounds:
         return len(self.low)
 
     def reach(self, actions: NDArray[Any]) -> NDArray[Any]:
-        """What the environment is given for what the agent does."""
         # Not by np.clip, which takes as long as all the rest for one action.
         wanted = np.minimum(np.maximum(self.centre + self.half * actions, self.low), self.high)
         reached: NDArray[Any] = wanted.astype(self.dtype)
