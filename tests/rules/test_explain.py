@@ -24,7 +24,7 @@ def test_the_table_has_before_after_formula_and_seconds() -> None:
     assert "0.960596" in row(text, "discount")
     assert row(text, "discount").endswith("  1.59 s")
     assert text.count("note: ") == 2
-    assert text.splitlines()[-1].startswith("Use these values: from default discounts")
+    assert text.splitlines()[-1].startswith("Use these values: from gamma .99")
     assert "min(x0, x0^rho), the paper's dt-aware gamma and lambda" in explain_values(
         PPO(dt="16ms").at("64ms"), details=True
     )

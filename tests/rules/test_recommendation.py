@@ -42,8 +42,8 @@ def test_no_library_s_defaults_are_taken_for_tuned(library: str) -> None:
 
 def test_another_rule_is_answered_with_the_recommended_one_and_what_was_found() -> None:
     assert closing_line(SAC(dt="16ms", discount=0.9).at("32ms", "tuned-scaled")) == (
-        "Use --rule tuned instead of tuned-scaled: a kept discount with one update per step scored 99 % of retuning, "
-        "a scaled one 94 %."
+        "Use --rule tuned instead of tuned-scaled: from tuned values a kept discount with one update per step scored "
+        "99 % of retuning on three small tasks, a scaled one 94 %."
     )
     assert closing_line(PPO(dt="16ms", discount=0.9).at("8ms", "scaled")).startswith("Use --rule horizons instead of")
     assert closing_line(SAC(dt="16ms").at("8ms", "baseline")).startswith("Use these values: "), "by another name"

@@ -112,14 +112,20 @@ class Recommendations(NamedTuple):
 ON_POLICY = Recommendations(
     Recommendation(
         "dt-aware",
-        "from default discounts and trace decays the paper's rule scored 91 % of retuning, horizons 79 %. "
+        "from gamma .99 and lambda .95 the paper's rule scored 91 % of retuning on four small tasks, horizons 79 %. "
         f"Once {_TUNE} has tuned them, give --tuned FILE.",
     ),
-    Recommendation("horizons", "from tuned values horizons in seconds scored 99 % of retuning, the paper's rule 84 %."),
+    Recommendation(
+        "horizons",
+        "from tuned values horizons in seconds scored 99 % of retuning on four small tasks, the paper's rule 84 %.",
+    ),
 )
-_KEPT = "a kept discount with one update per step scored 99 % of retuning, a scaled one 94 %."
+_KEPT = (
+    "values a kept discount with one update per step scored {} % of retuning on three small tasks, a scaled one {} %."
+)
 OFF_POLICY = Recommendations(
-    Recommendation("tuned", f"{_KEPT} This one is a default: {_TUNE} tunes it."), Recommendation("tuned", _KEPT)
+    Recommendation("tuned", f"from default {_KEPT.format(95, 90)} {_TUNE} tunes them."),
+    Recommendation("tuned", f"from tuned {_KEPT.format(99, 94)}"),
 )
 
 

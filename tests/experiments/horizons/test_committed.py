@@ -118,6 +118,7 @@ def test_what_users_are_told_to_do_quotes_the_trial() -> None:
     quoted = {
         ("ppo", "untuned"): (PPO.recommended.untuned, ["dt-aware", "floor-6"]),
         ("ppo", "tuned"): (PPO.recommended.tuned, ["floor-6", "dt-aware"]),
+        ("sac", "untuned"): (SAC.recommended.untuned, ["baseline", "scaled"]),
         ("sac", "tuned"): (SAC.recommended.tuned, ["baseline", "scaled"]),
     }
     for (algorithm, kind), (advice, rules) in quoted.items():
