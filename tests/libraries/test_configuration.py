@@ -150,6 +150,9 @@ def test_an_entry_of_the_zoo_and_what_it_saves(tmp_path: Path) -> None:
         read = read_configuration(given)
         assert (read.library, read.algorithm, read.env_id) == ("stable-baselines3", "tqc", "Hopper-v5")
         assert read.settings["gamma"].value == 0.98
+    for agent in ("Hopper-v5.zip", "best_model.zip"):  # what the Zoo saves besides
+        write_model(run.parent / agent)
+        assert read_configuration(run.parent).settings["gamma"].value == 0.98
 
 
 def test_a_model_of_stable_baselines3_without_what_is_pickled(tmp_path: Path) -> None:

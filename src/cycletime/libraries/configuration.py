@@ -42,6 +42,7 @@ RUN_FILES = (
 )
 """What libraries write for one run: the files that tell its folder."""
 _FOLDER_FILES = ("params/env.yaml", "params/agent.yaml", "env.yaml", "agent.yaml")
+_ZOO_RUN = {"config.yml", "args.yml"}
 _SUFFIXES = (".json", ".yaml", ".yml", ".zip")
 _MOST_FILES = 40
 _LONG_NUMBER = re.compile(r"\d+\.\d{7,}")
@@ -359,9 +360,10 @@ def _files_in(folder: Path) -> list[ConfigFile]:
     if found := [folder / name for name in _FOLDER_FILES if (folder / name).is_file()]:
         return [read_config_file(path) for path in found]
     inside = _candidates(folder)
-    if not inside:  # the Zoo's folder of a run has one for the environment, LeRobot's one for the policy
-        inner = [each for each in folder.iterdir() if each.is_dir()]
-        nested = [each for each in inner if any(one.suffix in _SUFFIXES for one in each.iterdir())]
+    if all(each.suffix == ".zip" for each in inside):
+        # The Zoo's folder of a run has one for the environment beside its agents, LeRobot's one for the policy.
+        inner = [_candidates(each) for each in folder.iterdir() if each.is_dir()]
+        nested = [each[0].parent for each in inner if {one.name for one in each} >= _ZOO_RUN or (each and not inside)]
         if len(nested) == 1:
             return _files_in(nested[0])
     for names in RUN_FILES:
