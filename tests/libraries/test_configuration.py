@@ -146,7 +146,7 @@ def test_an_entry_of_the_zoo_and_what_it_saves(tmp_path: Path) -> None:
     run.mkdir(parents=True)
     (run / "config.yml").write_text(yaml.dump(OrderedDict(gamma=0.98, buffer_size=1000, policy="MlpPolicy")))
     (run / "args.yml").write_text(yaml.dump(OrderedDict(algo="tqc", env="Hopper-v5", seed=3)))
-    for given in (run, run.parent):
+    for given in (run, run.parent, run / "config.yml"):
         read = read_configuration(given)
         assert (read.library, read.algorithm, read.env_id) == ("stable-baselines3", "tqc", "Hopper-v5")
         assert read.settings["gamma"].value == 0.98

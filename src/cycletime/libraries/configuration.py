@@ -314,6 +314,8 @@ def read_configuration(
     if not path.exists():
         raise InputError(f"There is no file or folder {path}.")
     files = _files_in(path) if path.is_dir() else [read_config_file(path)]
+    if is_saved_ordered_dict(files[0].text) and path.name == "config.yml" and path.with_name("args.yml").is_file():
+        files.append(read_config_file(path.with_name("args.yml")))
     taken = {file.path for file in files} if path.is_dir() else set()
     beside = {each for folder in {each.parent for each in taken} for each in _candidates(folder)}
     saved = [file for file in files if file.path.name == "args.yml"]
