@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cycletime.cli import main
-from tests.cli.transferring import OWN, carried_json
+from tests.cli.transferring import OWN, ZOO, carried_json
 
 
 def test_ppo_from_16_to_4_milliseconds(capsys: pytest.CaptureFixture[str]) -> None:
@@ -278,3 +278,14 @@ def test_a_transfer_loads_few_modules_and_nothing_heavy(words: str, most: int, t
         "assert not {'jax', 'numpy', 'rich', 'gymnasium'} & sys.modules.keys()\n"
     )
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("number", [0, -5])
+@pytest.mark.parametrize("words", ["ppo --for sb3", "FILE --env ReacherBulletEnv-v0 --algorithm ppo"])
+def test_a_number_of_environments_to_go_to_is_at_least_1(
+    words: str, number: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "ppo.yml").write_text(ZOO)
+    given = words.replace("FILE", str(tmp_path / "ppo.yml")).split()
+    assert main(["transfer", *given, "--from", "20ms", "--to", "10ms", "--to-num-envs", str(number)]) == 2
+    assert f"--to-num-envs is {number}: it must be a whole number of at least 1." in capsys.readouterr().err

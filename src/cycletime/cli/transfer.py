@@ -29,6 +29,7 @@ from cycletime.libraries import LIBRARIES, LibraryValues, given_cycle_time, read
 from cycletime.libraries.on_policy import notes_on_environments
 from cycletime.rules import A2C, ALGORITHMS, PPO, Hyperparameters
 from cycletime.rules.hyperparameters import explain_values, transfer_as_json
+from cycletime.rules.quantities import check_count
 
 _LIBRARIES = ", ".join(LIBRARIES)
 _OPTIONS_INSTEAD = {"dt": "--from", "n_envs": "--num-envs"}
@@ -81,6 +82,7 @@ class TransferValues:
         if self.to_num_envs is not None:
             if target is None:
                 raise InputError(f"--to-num-envs {self.to_num_envs} is for a library's words: name one with --for.")
+            check_count("to_num_envs", self.to_num_envs)
             if not (self.from_library and "batch" in typed):  # who says a batch has chosen
                 old = before.library_source.n_envs if before.library_source else self.n_envs or 1
                 notes = (*notes, *notes_on_environments(before, carried, old, self.to_num_envs))
