@@ -289,3 +289,12 @@ def test_a_number_of_environments_to_go_to_is_at_least_1(
     given = words.replace("FILE", str(tmp_path / "ppo.yml")).split()
     assert main(["transfer", *given, "--from", "20ms", "--to", "10ms", "--to-num-envs", str(number)]) == 2
     assert f"--to-num-envs is {number}: it must be a whole number of at least 1." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("said", ["", "env.scene.num_envs=4096"])
+def test_isaac_lab_s_block_has_the_number_of_environments(said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = "ppo --to 10ms --num-envs 4096 --to-num-envs 2048 --from-library isaac-lab agent.num_steps_per_env=24 "
+    library = carried_json(capsys, *words.split(), "env.decimation=4", "env.sim.dt=0.005", *said.split())["library"]
+    assert library["values"]["agent.num_steps_per_env"] == 24 * 2 * 2
+    assert library["values"]["env.scene.num_envs"] == 2048
+    assert library["unknown"] == []

@@ -87,6 +87,10 @@ class TransferValues:
                 old = before.library_source.n_envs if before.library_source else self.n_envs or 1
                 notes = (*notes, *notes_on_environments(before, carried, old, self.to_num_envs))
         exported = carried.to(target, self.to_num_envs or self.n_envs) if target else None
+        if exported and exported.library == "isaac-lab" and self.to_num_envs is not None:
+            number = {"env.scene.num_envs": self.to_num_envs}  # else the rollouts would make another batch
+            unknown = tuple(name for name in exported.unknown if name not in number)
+            exported = replace(exported, by_name={**exported, **number}, unknown=unknown)
         if self.json:
             library = {"library": _library_json(exported)} if exported else {}
             print(json.dumps({**transfer_as_json(carried, notes), **library}, indent=2))
