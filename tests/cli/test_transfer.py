@@ -298,3 +298,10 @@ def test_isaac_lab_s_block_has_the_number_of_environments(said: str, capsys: pyt
     assert library["values"]["agent.num_steps_per_env"] == 24 * 2 * 2
     assert library["values"]["env.scene.num_envs"] == 2048
     assert library["unknown"] == []
+
+
+def test_rollouts_that_come_out_the_same_are_carried(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "ppo --from 50ms --to 25ms --from-library sb3 n_steps=256 gamma=0.98 --num-envs 8 --to-num-envs 16"
+    data = carried_json(capsys, *words.split())
+    assert data["library"]["values"]["n_steps"] == 256 * 2 * 8 // 16
+    assert not [note for note in [*data["notes"], *data["library"]["notes"]] if "n_steps" in note]

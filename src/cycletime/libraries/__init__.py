@@ -58,7 +58,8 @@ def export_values(values: Hyperparameters, library: str, n_envs: int | None) -> 
         changes: list[TimeChange] = []
         if values.dt != source.dt:
             moved = together if any(said.get(each) != source.values.get(each) for each in together) else ()
-            left = [each for each in said if each not in moved and said[each] == source.values.get(each)]
+            by_rule = () if isinstance(words, OffPolicyTable) else at_first  # which may come out the same
+            left = [each for each in said if each not in (*moved, *by_rule) and said[each] == source.values.get(each)]
             changes = carry_time_keys(name, said, values.dt / source.dt, left)
             said |= {each.name: each.new for each in changes if each.treatment == "carried"}
             notes += time_notes(changes)
