@@ -305,3 +305,9 @@ def test_rollouts_that_come_out_the_same_are_carried(capsys: pytest.CaptureFixtu
     data = carried_json(capsys, *words.split())
     assert data["library"]["values"]["n_steps"] == 256 * 2 * 8 // 16
     assert not [note for note in [*data["notes"], *data["library"]["notes"]] if "n_steps" in note]
+
+
+def test_minus_1_is_no_number_of_steps(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "ppo --from 8ms --to 4ms --from-library sb3 n_steps=256 sde_sample_freq=-1"
+    notes = carried_json(capsys, *words.split())["library"]["notes"]
+    assert "Kept: sde_sample_freq -1 (-1 is no number of steps)." in notes

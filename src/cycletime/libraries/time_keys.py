@@ -328,8 +328,8 @@ def _carry(
         equal = fitting[0].equals
         why = "in seconds" if equal == CYCLE_TIME else f"it is not {equal}"
         return TimeChange(name, value, value, "kept", why)
-    if key.law == KEPT:
-        return TimeChange(name, value, value, "kept", key.reason)
+    if key.law == KEPT or (value == -1 and key.law == COUNT and not _WEIGHT.search(name)):
+        return TimeChange(name, value, value, "kept", key.reason if key.law == KEPT else "-1 is no number of steps")
     numbers: list[Any] = value if isinstance(value, list) else [value]
     if not all(_is_number(each) for each in numbers) or not any(numbers):
         return None
