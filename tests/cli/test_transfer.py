@@ -123,6 +123,15 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
             "dt=16ms is not one of a library's words: write --from 16m",
         ),
         ("ppo --from 16ms --to 4ms --from-library sb3 n_step=512", "clip_range; did you mean n_steps?"),
+        (
+            "ppo --from 16ms --to 4ms --from-library isaac-lab agent.num_step_per_env=24",
+            "isaac-lab has no setting 'agent.num_step_per_env' that depends on the cycle time; "
+            "those are algorithm.gamma, algorithm.lam, num_steps_per_env; did you mean num_steps_per_env?",
+        ),
+        (
+            "ppo --from 16ms --to 4ms --from-library isaac-lab agent.num_steps_per_env=24 agent.algorithm.gama=0.97",
+            "did you mean algorithm.gamma?",
+        ),
         ("ppo --from 16ms --to 4ms --from-library sb3 n_steps=many", "n_steps is 'many': only a number can be carried"),
         ("missing.yml --env A --from 16ms --to 4ms", "There is no file or folder missing.yml."),
         (". --env A --from 16ms --to 4ms", ". is of no library that was recognised"),

@@ -49,6 +49,7 @@ class SettingsReader:
         if value is not None:
             return value
         if word.default is None:
+            self.refuse_slips()
             raise InputError(f"{word.name} was not given, and {self.library} has no default for it: give one.")
         return word.default
 
@@ -108,7 +109,7 @@ def _is_slip(given: str, known: str) -> bool:
     head, _, last = given.rpartition(".")
     end = known.rpartition(".")[2]
     in_section = head in _SECTIONS and (last == end or (len(end) >= _LONG_NAME and _one_slip_apart(last, end)))
-    return in_section or _one_slip_apart(given, known)
+    return in_section or _one_slip_apart(given.removeprefix("agent."), known)
 
 
 def _one_slip_apart(one: str, other: str) -> bool:
