@@ -19,6 +19,7 @@ def test_changes_with_their_reasons(capsys: pytest.CaptureFixture[str], tmp_path
     assert "8 env.decimation 4 2 it sets the cycle time" in rows
     assert "2 agent.num_steps_per_env 24 48 batch: x0 / rho, 1966 s" in rows
     assert "what your environment counts in steps" not in out
+    assert "has tuned them, run 'cycletime transfer ppo --tuned FILE'." in out
 
 
 @pytest.mark.parametrize("words", ["file PATH --to 10ms", "PATH --to 10ms"])

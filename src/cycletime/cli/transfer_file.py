@@ -133,7 +133,8 @@ def _explained(carried: CarriedConfiguration, notes: tuple[str, ...], details: b
     changed = [each for each in carried.changes if each.treatment == "carried"]
     blocks = [title]
     if carried.values is not None:
-        blocks.append(explain_values(carried.values, (), None, details, environment_left=read.environment is None))
+        told = explain_values(carried.values, (), None, details, environment_left=read.environment is None)
+        blocks.append(told.replace("give --tuned FILE", f"run 'cycletime transfer {read.algorithm} --tuned FILE'"))
     by_file = {file.path: [each for each in changed if each.file == file] for file in read.files}
     blocks += ["\n".join([str(path), *_rows(rows)]) for path, rows in by_file.items() if rows]
     if not changed:
