@@ -98,7 +98,8 @@ def find_command(words: Sequence[str], commands: Mapping[str, type]) -> tuple[Co
         if word not in command.commands:
             known = ", ".join(command.commands)
             near = did_you_mean(word, command.commands)
-            raise InputError(f"There is no command '{command.name} {word}': give one of {known}{near}")
+            path = f", nor a file or folder {word}" if command.name == "cycletime transfer" else ""
+            raise InputError(f"There is no command '{command.name} {word}'{path}: give one of {known}{near}")
         kind = command.commands[word]
         if kind is None:  # a word of the group's own dataclass, which has the options too
             return CommandSpec(f"{command.name} {word}", command.kind), list(words[number:])
