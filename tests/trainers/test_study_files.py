@@ -10,7 +10,8 @@ import pytest
 from cycletime.errors import InputError
 from cycletime.rules import PPO
 from cycletime.studies.spec_file import study_from_table, study_table
-from cycletime.training.external import ExternalAgent
+from cycletime.training.external import ExternalAgent, TrainerSpec
+from cycletime.training.make_specs import agent_values, tunable_names
 
 SB3 = {
     "name": "sb3",
@@ -133,6 +134,16 @@ def test_a_command_takes_all_that_is_not_as_usual_in_its_library(dropped: str, v
     table = {**COMMAND, "tuned": {"dt": "50ms", "discount": 0.9}, "rules": ["dt-aware"], "trainer": trainer}
     with pytest.raises(InputError, match=f"{dropped} {value}.*, and the command does not take it: add {{{dropped}}}"):
         study_from_table(table, Path()).check_runs()
+
+
+@pytest.mark.parametrize(
+    ("words", "taken"),
+    [(["{discount}"], {"discount"}), (["{discount}", "--iterations", "{updates}"], {"discount"})],
+)
+def test_of_a_commands_values_those_are_told_that_it_takes(words: list[str], taken: set[str]) -> None:
+    table = {**COMMAND, "trainer": {"command": ["python", "train.py", *words]}}
+    for cell in study_from_table(table, Path()).cells():
+        assert set(agent_values(cell.agent, tunable_names("ppo", TrainerSpec(name="brax")))) == taken
 
 
 def test_a_command_in_cleanrls_words() -> None:

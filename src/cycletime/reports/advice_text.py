@@ -41,7 +41,7 @@ def _answer(advice: Advice) -> str:
     advised, leader, present, gain = advice.advised, advice.leader, advice.question.present, advice.gain
     assert advised is not None, "there is a leader"
     assert leader is not None, "there is a leader"
-    values = f"{settings_text(advice.values(advised))} (rule {advice.question.rule})"
+    values = f"{settings_text(advice.values(advised)) or 'no values'} (rule {advice.question.rule})"
     if advice.ended == "alone":
         return f"Stay at {dt_text(present)}, with {values}: no other cycle time can be compared with it here."
     measure = MEASURES[advice.question.measure][1]

@@ -78,6 +78,9 @@ class TrainerSpec:
         scripts = [Path(word).stem for word in self.command if word.endswith(".py")]
         return next(iter([*modules, *scripts]), Path(self.command[0]).name)
 
+    def takes(self, name: str) -> bool:
+        return not self.command or f"{{{name}}}" in " ".join((*self.command, *self.resume))
+
     def as_json(self) -> dict[str, Any]:
         usual = TrainerSpec(name="brax")
         data = {key: value for key, value in asdict(self).items() if value != getattr(usual, key) or key == "name"}
@@ -103,8 +106,7 @@ def read_trainer(table: Any, home: Path) -> TrainerSpec:  # noqa: ANN401 - whate
     settings = [each.name for each in fields(TrainerSpec)]
     for key, value in given.items():
         if key not in settings:
-            known = (*settings, *COLUMNS)
-            raise unknown_name_error(key, "a setting of a trainer", known)
+            raise unknown_name_error(key, "a setting of a trainer", (*settings, *COLUMNS))
         kind = kinds.get(key, str)
         texts = value if isinstance(value, list) else value.values() if isinstance(value, Mapping) else ()
         if not isinstance(value, kind) or isinstance(value, bool) or not all(isinstance(each, str) for each in texts):
@@ -132,9 +134,7 @@ class ExternalAgent:
         each = self.settings.get("num_steps_per_env")
         return int(self.values.get("batch", 1) if each is None else each * self.trainer.num_envs)
 
-    @property
-    def learns_from(self) -> int:
-        return self.period
+    learns_from = period
 
     def as_json(self) -> dict[str, Any]:
         return {"trainer": self.trainer.as_json(), "values": dict(self.values), "settings": dict(self.settings)}

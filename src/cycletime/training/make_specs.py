@@ -51,8 +51,9 @@ def algorithms_with_rules(trainer: TrainerSpec | None) -> Collection[str]:
 
 
 def agent_values(agent: Agent | ExternalAgent, names: Iterable[str]) -> dict[str, Any]:
-    """Some of an agent's values by our names; of another library's, those that it states."""
+    """Some of an agent's values by our names; of another library's, those that it states, and a command takes."""
     if isinstance(agent, ExternalAgent):
+        names = [name for name in names if agent.trainer.words or agent.trainer.takes(name)]
         return {name: agent.values[name] for name in names if name in agent.values}
     return {name: getattr(agent, name) for name in names}
 
