@@ -146,6 +146,14 @@ def test_of_a_commands_values_those_are_told_that_it_takes(words: list[str], tak
         assert set(agent_values(cell.agent, tunable_names("ppo", TrainerSpec(name="brax")))) == taken
 
 
+def test_rules_that_differ_in_nothing_that_a_command_takes_are_refused() -> None:
+    table = {**COMMAND, "tuned": {"dt": "50ms"}, "rules": ["constant", "baseline"]}
+    told = r"The rules constant and baseline differ in batch, and .* add \{batch\}, or leave one of them out"
+    with pytest.raises(InputError, match=told):
+        study_from_table({**table, "trainer": {"command": ["x", "{discount}"]}}, Path()).check_runs()
+    study_from_table({**table, "trainer": {"command": ["x", "{batch}"]}}, Path()).check_runs()
+
+
 def test_a_command_in_cleanrls_words() -> None:
     trainer = {"command": ["python", "ppo.py", "--num-steps", "{num_steps}"], "words": "cleanrl"}
     fine, coarse = settings_of({**COMMAND, "tuned": {"dt": "50ms"}, "trainer": trainer})

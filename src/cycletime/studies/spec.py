@@ -20,7 +20,7 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError, quote, unknown_name_error
 from cycletime.libraries.synonyms import name_hint
 from cycletime.rules import Rule
-from cycletime.trainers.commands import check_command
+from cycletime.trainers.commands import check_command, check_rules
 from cycletime.training.engine import AUTO, check_study_engine, engine_for, with_engine
 from cycletime.training.external import ExternalAgent, TrainerSpec
 from cycletime.training.make_specs import known_algorithms, transfer_agent, tunable_names
@@ -207,11 +207,14 @@ class StudySpec:
 
     def check_runs(self) -> None:
         self.check_worlds()
+        agents: dict[tuple[str, Any], list[ExternalAgent]] = {}
         for cell in self.cells():
             cell.run(self.seeds[0])
             if isinstance(cell.agent, ExternalAgent):
                 grids = (*self.grids(cell.agent.algorithm), *self.points.get(cell.agent.algorithm, ()))
                 check_command(cell.agent, [name for grid in grids for name in grid])
+                agents.setdefault((cell.agent.algorithm, cell.labels["rule"]), []).append(cell.agent)
+        check_rules(agents)
 
     @property
     def size(self) -> int:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import combinations
 from math import ceil
 from pathlib import Path
+from typing import Any
 
 from cycletime.errors import InputError, did_you_mean
 from cycletime.rules import ALGORITHMS
@@ -32,6 +34,16 @@ def check_command(agent: ExternalAgent, given: Sequence[str]) -> None:
         if name not in used and name in agent.settings:
             is_given = "is given" if name in given else f"would be {agent.settings[name]}"
             raise InputError(f"{name} {is_given}, and the command does not take it: add {{{name}}}, or leave it out.")
+
+
+def check_rules(agents: Mapping[tuple[str, Any], Sequence[ExternalAgent]]) -> None:
+    """Refuse rules between which a command sees no difference; those of an algorithm have agents in the same order."""
+    for ((algorithm, rule), ours), ((same, other), theirs) in combinations(agents.items(), 2):
+        pairs = [(x.settings, y.settings) for x, y in zip(ours, theirs, strict=True)] if algorithm == same else []
+        differ = [name for x, y in pairs for name in x if x[name] != y.get(name)]
+        if differ and not any(map(ours[0].trainer.takes, differ)):
+            only = f"differ in {differ[0]}, and in nothing that the command takes"
+            raise InputError(f"The rules {rule} and {other} {only}: add {{{differ[0]}}}, or leave one of them out.")
 
 
 def _changed_settings(agent: ExternalAgent) -> list[str]:
