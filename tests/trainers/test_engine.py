@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -67,7 +68,7 @@ def test_a_trainer_that_goes_beyond_its_budget_is_ended(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "says"),
     [
-        ("raise ValueError(200 * 'ab')", "last saying 'ValueError: abab.{80,90}abab': see"),
+        ("raise ValueError(200 * 'ab')", "last saying 'ValueError: abab.{80,90}abab'; see"),
         ("raise ValueError('no robot')", "train failed with status 1, last saying 'ValueError: no robot'"),
         ("import os; os.kill(os.getpid(), 11)", "train was ended by SIGSEGV"),
         ("print('hello')", "train ended without a point in progress.csv"),
@@ -81,6 +82,20 @@ def test_a_trainer_that_goes_beyond_its_budget_is_ended(tmp_path: Path) -> None:
 def test_what_goes_wrong_is_one_sentence(tmp_path: Path, script: str, says: str) -> None:
     with pytest.raises(RunError, match=says):
         train(spec_of(tmp_path, script), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ("raise ValueError('no robot')", "train failed with status 1, last saying 'ValueError: no robot'."),
+        ("print('hello')", "train ended without a point in progress.csv, last saying 'hello'."),
+        ("", "train ended without a point in progress.csv."),
+    ],
+)
+def test_a_try_names_no_file_that_is_removed_with_it(tmp_path: Path, script: str, says: str) -> None:
+    spec = spec_of(tmp_path, script)
+    with pytest.raises(RunError, match=f"^{re.escape(says)}$"):
+        TrainerEngine().cost(spec)
 
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
@@ -250,7 +265,7 @@ def test_runs_go_on_beside_those_that_fail(tmp_path: Path) -> None:
     assert sorted(finished) == sorted(runs[seed] for seed in (1, 3, 4))
     assert [folder.store.result(runs[seed])["mean_over_episodes"] for seed in (1, 3, 4)] == [None, 5.5, 5.5]
     said = ended.stderr
-    assert f"{runs[0]} failed: faults:train failed with status 1, last saying 'ValueError: no robot': see " in said
+    assert f"{runs[0]} failed: faults:train failed with status 1, last saying 'ValueError: no robot'; see " in said
     assert f"{runs[2]} failed: faults:train needs 'no_such_package', which is not installed: pip install it.\n" in said
     assert said.count("no_such_package") == 1, "it was tried again"
     assert_ended([int(path.stem) for path in (tmp_path / "out").glob("*.pid")])

@@ -65,6 +65,7 @@ class TrainerEngine(Engine):
         """Train for a few seconds in a folder that is removed."""
         with tempfile.TemporaryDirectory() as folder, closing(self.make_batch([spec])) as batch:
             batch.use_folder(0, Path(folder))
+            batch.is_kept = False
             began, first_s, first, steps = time.monotonic(), 0.0, 0, 0
             for chunks in batch.chunks({0: None}):
                 now = time.monotonic() - began
@@ -87,6 +88,7 @@ class TrainerBatch(RunBatch):
     spec: RunSpec
     place: Path | None = None
     """The run's folder; the trainer's is in it."""
+    is_kept: bool = True
     sessions: int = 0
     stack: ExitStack = field(default_factory=ExitStack)
     process: subprocess.Popen[bytes] | None = None
@@ -201,17 +203,17 @@ class TrainerBatch(RunBatch):
         last = _last_line(output)
         if status == WRONG_INPUT_STATUS and not self.trainer.command:
             raise InputError(last)
-        last = shorten(last)
+        see = f"{f', last saying {shorten(last)!r}' if last else ''}{f'; see {output}' if self.is_kept else ''}."
         if status:
             how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"failed with status {status}"
-            raise RunError(f"{self.trainer.label} {how}{f', last saying {last!r}' if last else ''}: see {output}.")
+            raise RunError(f"{self.trainer.label} {how}{see}")
         if not curve.newest.seconds:
             seen = f"; there are {', '.join(sorted(reader.tags)[:5])}" if reader.tags else ""
-            raise RunError(f"{self.trainer.label} ended without a point in {reader.what}{seen}: see {output}.")
+            raise RunError(f"{self.trainer.label} ended without a point in {reader.what}{seen}{see}")
         if curve.newest.seconds < LEAST_SHARE * curve.budget_s:
             share = f"{curve.newest.seconds:,.6g} s of {curve.budget_s:,.6g} s simulated"
             remedy = "give it its budget, or give the study a smaller one"
-            raise RunError(f"{self.trainer.label} ended after {share}: {remedy}; see {output}.")
+            raise RunError(f"{self.trainer.label} ended after {share}: {remedy}{see}")
 
     def close(self) -> None:
         HEARTBEAT.waits_for = ""
