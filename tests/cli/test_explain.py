@@ -71,6 +71,14 @@ def test_a_zoo_file_needs_the_cycle_time_for_seconds(tmp_path: Path, capsys: pyt
     assert "16 ms" in capsys.readouterr().out
 
 
+def test_a_cycle_time_that_the_files_contradict_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(write_run(tmp_path / "run"))
+    assert explain(folder, "--dt", "20ms") == 0
+    assert explain(folder, "--dt", "10ms") == 2
+    said = "sim.dt 0.005 x decimation 4 is a cycle time of 20ms, and --dt is 10ms: leave that out."
+    assert capsys.readouterr().err == f"cycletime: {said}\n"
+
+
 def write_repository(folder: Path) -> Path:
     """A configuration among files that cannot be read, are refused, or are of other programs."""
     folder.mkdir()

@@ -14,7 +14,7 @@ from tyro.conf import Positional, arg
 
 from cycletime.cli.options import Text
 from cycletime.duration import Duration
-from cycletime.errors import printable
+from cycletime.errors import InputError, printable
 from cycletime.libraries.config_search import MOST_NAMED, Search, find_configurations
 from cycletime.libraries.configuration import Configuration
 from cycletime.libraries.findings import RANKS, Finding, find_inconsistencies
@@ -52,6 +52,9 @@ class Explain:
     def run(self) -> int:
         search = Search(self.library, self.algorithm, self.env, None if self.dt is None else Duration(self.dt))
         found = find_configurations(self.path, search)
+        stated = [each.cycle_time for each in found.configurations]
+        if search.dt and all(each and each[0] != search.dt for each in stated) and (first := stated[0]):
+            raise InputError(f"{first[1]} is a cycle time of {first[0]}, and --dt is {search.dt}: leave that out.")
         trained = [each.dt_s for each in found.configurations if each.dt_s and each.environment != "deployment"]
         explained = [(each, find_inconsistencies(each, trained)) for each in found.configurations]
         if self.json:
