@@ -21,7 +21,7 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.wrappers import TimeLimit
 
 from cycletime.duration import Duration, DurationLike
-from cycletime.errors import InputError
+from cycletime.errors import InputError, did_you_mean, quote
 from cycletime.tasks.render import frame_rate
 from cycletime.tasks.time_step import duration_text, whole_steps, wrapper_layers
 
@@ -145,6 +145,10 @@ class RewardTerm:
     info: str | None = None
     """The entry of ``info`` that holds this summand with its sign, if there is one."""
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.kind, Kind):
+            raise InputError(f"kind is {quote(self.kind)}: give one of {', '.join(map(str, Kind))}.")
+
 
 @dataclass(frozen=True)
 class Scaling:
@@ -253,19 +257,19 @@ def register_retiming(env_id: str, terms: Sequence[RewardTerm], clock: Clock | N
         clock: Where its time step is kept: ``MujocoClock()``, which is the default, or ``AttributeClock(name)``.
 
     Raises:
-        InputError: if the id is known already, or if the terms cannot be told apart.
+        InputError: if the id is known already with other terms, or if the terms cannot be told apart.
     """
-    if env_id in RETIMINGS:
-        raise InputError(f"{env_id!r} is known already: register your own environment under an id of its own.")
     check_terms(terms)
-    RETIMINGS[env_id] = Retiming(clock or MujocoClock(), tuple(terms))
+    retiming = Retiming(clock or MujocoClock(), tuple(terms))
+    if RETIMINGS.setdefault(env_id, retiming) != retiming:
+        raise InputError(f"{env_id!r} is known already: register your own environment under an id of its own.")
 
 
 def find_retiming(env_id: str) -> Retiming:
     if env_id not in RETIMINGS:
         raise InputError(
             f"The reward terms of {env_id!r} are not known: describe them with register_retiming({env_id!r}, terms), "
-            f"or choose one of {', '.join(sorted(RETIMINGS))}."
+            f"or choose one of {', '.join(sorted(RETIMINGS))}{did_you_mean(env_id, RETIMINGS)}"
         )
     return RETIMINGS[env_id]
 

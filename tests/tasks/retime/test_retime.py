@@ -183,6 +183,8 @@ def test_keywords_reach_the_environment() -> None:
     ("env_id", "env_dt", "keywords", "complaint"),
     [
         ("Hopper-v4", "2ms", {}, r"'Hopper-v4' are not known: .* register_retiming\('Hopper-v4', terms\), or choose"),
+        ("Hopper-v4", "2ms", {}, "Walker2d-v5; did you mean Hopper-v5\\?"),
+        ("Hoper-v5", "2ms", {}, "did you mean Hopper-v5\\?"),
         ("Hopper", "2ms", {}, "'Hopper' are not known"),
         (
             "Hopper-v5",

@@ -118,6 +118,19 @@ def test_what_is_known_already_is_refused() -> None:
         register_retiming("Hopper-v5", SLED_TERMS)
 
 
+def test_the_same_may_be_registered_again(sled_id: str) -> None:
+    for _ in range(2):
+        register_retiming(sled_id, SLED_TERMS, AttributeClock("tau"))
+    with pytest.raises(InputError, match="is known already"):
+        register_retiming(sled_id, SLED_TERMS, AttributeClock("dt"))
+
+
+@pytest.mark.parametrize("kind", ["rate", None])
+def test_a_kind_that_is_none_is_refused_at_once(kind: Any) -> None:  # noqa: ANN401
+    with pytest.raises(InputError, match=f"kind is {kind!r}: give one of Kind.RATE, Kind.VELOCITY"):
+        RewardTerm("1", kind)
+
+
 def test_terms_are_checked_when_they_are_registered(sled_id: str) -> None:
     with pytest.raises(InputError, match="have different factors"):
         register_retiming(sled_id, [RewardTerm("a", Kind.RATE), RewardTerm("b", Kind.EVENT)], AttributeClock("tau"))
