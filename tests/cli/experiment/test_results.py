@@ -39,7 +39,10 @@ def test_the_list_has_every_experiment_in_80_columns_and_as_json(
 
 def test_claims_are_a_list_for_people_and_for_programs(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert said(capsys, "verdicts", "--results", str(results)).startswith("1a  not run\n")
+    counted = said(capsys, "verdicts", "counts", "--results", str(results))
+    assert said(capsys, "verdicts", "--results", str(results)).endswith(f"\n\n{counted}")
     told = json.loads(said(capsys, "verdicts", "--results", str(results), "--json"))
+    assert counted.endswith(f"{sum(each['verdict'] == 'not run' for each in told)} are not run.\n")
     assert [claim["number"] for claim in told] == [claim.number for claim in CLAIMS]
     assert {"number", "statement", "verdict", "statistic", "interval", "n", "figure"} <= told[0].keys()
 
@@ -78,7 +81,7 @@ def test_without_any_results_all_is_not_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     empty = ("--results", str(tmp_path))
-    assert said(capsys, "verdicts", *empty).count("not run") == len(CLAIMS)
+    assert said(capsys, "verdicts", *empty).count("not run\n") == len(CLAIMS)
     assert "sac-gamma-sweep: this has not been run." in said(capsys, "table", "sac-tuned", *empty, status=2)
     assert "The paper has no table 'ppo': there are ppo-tuned, sac-tuned" in said(
         capsys, "table", "ppo", *empty, status=2

@@ -12,7 +12,7 @@ from cycletime.experiments.paper.claims import CLAIMS, claims_as_json
 from cycletime.experiments.paper.data import BEHAVIOUR_FILE, read_paper_results, save_behaviours
 from cycletime.experiments.paper.experiments import EXPERIMENTS, load_study
 from cycletime.experiments.paper.figures import FIGURES, missing_figures, save_figures
-from cycletime.experiments.paper.report import claim_text, write_report
+from cycletime.experiments.paper.report import claim_text, counts_sentence, judge_all, write_report
 from cycletime.experiments.paper.tables import PUBLISHED_TABLES, TunedTable, tuned_table
 from cycletime.studies.study_folder import StudyFolder
 
@@ -39,7 +39,8 @@ PAPER = Investigation(
     env_steps=lambda name: load_study(name).env_steps,
     collect_more=keep_behaviour,
     read=read_paper_results,
-    verdicts={claim.number: partial(claim_text, claim) for claim in CLAIMS},
+    verdicts={claim.number: partial(claim_text, claim) for claim in CLAIMS}
+    | {"counts": lambda data: counts_sentence(judge_all(data)) + "\n"},
     tables={name: partial(_table, TunedTable.as_text, name) for name in PUBLISHED_TABLES},
     as_json={
         "verdicts": claims_as_json,

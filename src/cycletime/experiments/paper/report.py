@@ -10,6 +10,7 @@ from html import escape
 from pathlib import Path
 from statistics import fmean
 from textwrap import fill
+from typing import get_args
 
 from cycletime.duration import Duration
 from cycletime.experiments.investigation import scale_label
@@ -68,7 +69,8 @@ def claim_text(claim: Claim, data: PaperResults) -> str:
 def claim_sentences(claim: Claim, found: JudgedClaim) -> list[str]:
     sentences = [claim.statement]
     if found.missing:
-        sentences.append(f"Not run: {', '.join(found.missing)}.")
+        not_run = "Refuted without what is not run" if found.verdict == "refuted" else "Not run"
+        sentences.append(f"{not_run}: {', '.join(found.missing)}.")
     if found.decisive is not None:
         sentences.append(f"{found.decisive}.")
     if found.with_plain_mean not in (None, found.verdict):
@@ -171,11 +173,14 @@ def summary_sentences(data: PaperResults, judged: Mapping[str, JudgedClaim]) -> 
             f"On a simulated robot PPO's values for 40 ms end at a return of {ends[0]} there, at {ends[1]} when they "
             f"are kept at 10 ms, and at {ends[2]} when the rule carries them (n = {len(aware)})."
         )
+    yield counts_sentence(judged)
+
+
+def counts_sentence(judged: Mapping[str, JudgedClaim]) -> str:
     counts = Counter(found.verdict for found in judged.values())
-    verdicts: tuple[Verdict, ...] = ("confirmed", "refuted", "not decided", "not run")
-    known = [(counts[name], name) for name in verdicts if counts[name]]
+    known = [(counts[name], name) for name in get_args(Verdict) if counts[name]]
     verdict_counts = join_words([f"{count} {'is' if count == 1 else 'are'} {name}" for count, name in known])
-    yield f"Of the paper's {len(CLAIMS)} claims, each judged by a written criterion, {verdict_counts}."
+    return f"Of the paper's {len(CLAIMS)} claims, each judged by a written criterion, {verdict_counts}."
 
 
 def _rule_worth(runs: PPORuns, task: str) -> str:
