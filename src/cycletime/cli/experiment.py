@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from cycletime.experiments.investigation import Experiment, Investigation, Size
     from cycletime.experiments.outcome import Results
     from cycletime.experiments.running import Workspace
-    from cycletime.studies.study_folder import RunState
 
 
 def _folder(default: str, metavar: str = "FOLDER") -> Any:  # noqa: ANN401 - tyro's marker
@@ -163,14 +161,7 @@ class RunExperiments(WorkerOptions, ExperimentSelection):
         from cycletime.training.process import stopping
 
         chosen, workspace = self.experiments, self.workspace(self.device)
-        all_done = True
-
-        def tell(study: str, counts: Counter[RunState]) -> None:
-            print(f"{study}{scale_label(self.scale)}: {format_states(counts)}", flush=True)
-            if counts["failed"]:
-                folder = workspace.out / study
-                print(f"  'cycletime study status {folder}' says why, and 'study retry' has them tried again")
-
+        scale, all_done = scale_label(self.scale), True
         with stopping() as stopper:
             for experiment in chosen:
                 all_done &= run_experiment(
@@ -178,7 +169,9 @@ class RunExperiments(WorkerOptions, ExperimentSelection):
                     workspace,
                     lambda: self.executor_for(self.device),
                     observer=lambda executor: StudyProgress(executor.workers),
-                    tell=tell,
+                    tell=lambda study, counts: print(
+                        f"{study}{scale}: {format_states(counts, workspace.out / study)}", flush=True
+                    ),
                     stop=stopper,
                 )
                 if stopper():

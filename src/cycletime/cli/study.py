@@ -74,7 +74,7 @@ class RunStudy(WorkerOptions):
             print_status(told)
         with stopping() as stopper:
             counts = run_study(folder, executor, observers=[StudyProgress(executor.workers)], stop=stopper)
-        print(f"{folder.study.name}: {format_states(counts)}")
+        print(f"{folder.study.name}: {format_states(counts, folder.path)}")
         if stopper():
             print_status("Stopped. The same command goes on with it.")
             return stopper.status
@@ -109,7 +109,7 @@ class PlanStudy:
         _print_size(plan)
         if begun is not None:
             states = begun.states(planned.name for planned in plan.runs)
-            print(f"  {format_states(Counter(states.values()))}")
+            print(f"  {format_states(Counter(states.values()), begun.path)}")
             left = begun.runs_left(plan, states)
         elif self.out is not None:
             print(f"  there is no study in {printable(str(self.out))} yet")
@@ -190,7 +190,7 @@ class StudyStatus(StudyOption):
         folder = StudyFolder.open(self.folder)
         states = folder.states(planned.name for planned in Plan.of(folder.study).runs)
         counts = Counter(states.values())
-        print(f"{folder.study.name}: {format_states(counts)}")
+        print(f"{folder.study.name}: {format_states(counts, folder.path)}")
         for name, state in states.items():
             if state == "failed":
                 last = folder.failures(name).last

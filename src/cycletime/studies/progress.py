@@ -47,14 +47,16 @@ class StudyProgress(StudyObserver):
         left = StudyFolder.runs_left(plan, states)
         self._left = {planned.name: self._budget - self._learns_from[planned.name] for planned in left}
         self._left_in_all = sum(self._left.values())
-        self._done, self._all, self._failed = len(states) - len(self._left), len(states), 0
+        counts = Counter(states.values())
+        self._done, self._all, self._failed = counts["done"], len(states), counts["failed"]
         self._since = time.monotonic()
         self._began: float | None = None
         self._due = 0.0
         self._heard_of: set[str] = set()
         self._waited_for: Set[str] = set()
         self._steps: deque[tuple[float, int]] = deque()
-        self._say(f"{plan.study.name}: {format_groups(plan)}, {self._done:,} done; {self.workers} at a time")
+        failed = f", {self._failed:,} failed before" if self._failed else ""
+        self._say(f"{plan.study.name}: {format_groups(plan)}, {self._done:,} done{failed}; {self.workers} at a time")
         if self.console is not None and self.console.is_terminal:
             self._open_bar(self.console)
 

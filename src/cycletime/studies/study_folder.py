@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from cycletime.bounded import read_bounded, read_bounded_text
-from cycletime.errors import InputError, RunError, error_sentence
+from cycletime.errors import InputError, RunError, error_sentence, printable
 from cycletime.studies.leases import STALE_S, hold_lease, lease_holders
 from cycletime.studies.plan import Plan, PlannedRun
 from cycletime.studies.spec import StudySpec
@@ -317,8 +317,10 @@ def check_folder_free(path: Path, what: str = "study", signs: Sequence[str] = _M
         )
 
 
-def format_states(counts: Mapping[RunState, int]) -> str:
-    return ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
+def format_states(counts: Mapping[RunState, int], folder: Path) -> str:
+    why = f"\n  'cycletime study status {folder}' says why, and 'study retry' has them tried again"
+    states = ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
+    return printable(f"{states}{why if counts.get('failed') else ''}")
 
 
 def open_run(path: Path) -> RunFolder | FinishedRun:

@@ -142,11 +142,16 @@ def test_a_run_that_fails_three_times_is_told_and_the_others_are_done(
     (folder.runs / name / "checkpoints" / "000001").mkdir(parents=True)
     assert run(quick_file, folder.path) == 1
     printed = capfd.readouterr()
-    assert printed.out == "quick: 2 done, 1 failed\n"
+    advice = f"  'cycletime study status {folder.path}' says why, and 'study retry' has them tried again\n"
+    assert printed.out == f"quick: 2 done, 1 failed\n{advice}"
     assert printed.err.count(f"{name} failed: The checkpoint ") == 3
     noted = folder.failures(name).read()
     assert len(noted) == 3
     assert "Traceback (most recent call last)" in noted[0]["traceback"]
+    assert run(quick_file, folder.path) == 1
+    again = capfd.readouterr()
+    assert again.out == printed.out
+    assert "quick: 3 runs in 1 group, 2 done, 1 failed before; 1 at a time" in again.err
     assert main(["study", "status", str(folder.path)]) == 1
     assert f"  {name}: The checkpoint " in capfd.readouterr().out
 

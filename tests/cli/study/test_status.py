@@ -37,12 +37,13 @@ def test_it_counts_states_and_says_what_went_wrong(folder: StudyFolder, capsys: 
     names = [spec.name for spec in specs_of(folder)]
     with hold_lease(folder.leases, names[3], "w"):
         assert main(["study", "status", str(folder.path)]) == 1
-    assert capsys.readouterr().out == (
-        f"s: 1 done, 1 failed, 1 pending, 1 running, 1 stopped\n  {names[2]}: LookupError: last\n"
-    )
+    counted, advice, why = capsys.readouterr().out.splitlines()
+    assert counted == "s: 1 done, 1 failed, 1 pending, 1 running, 1 stopped"
+    assert advice == f"  'cycletime study status {folder.path}' says why, and 'study retry' has them tried again"
+    assert why == f"  {names[2]}: LookupError: last"
     assert main(["study", "status", str(folder.path), "--tracebacks"]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2] == "    Traceback (most recent call last):"
+    assert lines[3] == "    Traceback (most recent call last):"
     assert lines[-2:] == ['        raise LookupError("last")', "    LookupError: last"]
 
 
@@ -50,7 +51,7 @@ def test_it_names_all_runs_where_that_is_asked_for(folder: StudyFolder, capsys: 
     assert main(["study", "status", str(folder.path), "--runs"]) == 1
     states = ("done", "stopped", "LookupError: last", "pending", "pending")
     told = [f"  {spec.name}: {state}" for spec, state in zip(specs_of(folder), states, strict=True)]
-    assert capsys.readouterr().out.splitlines()[1:] == told
+    assert capsys.readouterr().out.splitlines()[2:] == told
 
 
 def test_a_folder_without_a_study_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
