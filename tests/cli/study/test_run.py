@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from cycletime.studies.study_folder import StudyFolder
 from cycletime.training.finished_run import FinishedRun
 from tests.cli.conftest import QUICK
 from tests.processes import started
-from tests.studies.small import bits_of
+from tests.studies.small import bits_of, finish, specs_of
 from tests.terminals import full_disk, nobody_reads
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
@@ -200,3 +201,15 @@ def test_a_study_where_there_is_no_gpu_is_one_sentence_and_no_run_s_failure(
     assert told.startswith(f"cycletime: On {os.uname().nodename}: {sentence}")
     assert states_in(out) == ["pending"] * 3
     assert not list(out.rglob("failures.jsonl"))
+
+
+def test_runs_of_another_plan_in_the_folder_are_told(
+    tmp_path: Path, quick_file: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    study = read_study(quick_file)
+    for each in (replace(study, env_steps=12_800), study):
+        folder = StudyFolder.create(tmp_path / "out", each)
+        finish(folder, specs_of(folder))
+    assert run(quick_file, folder.path) == 0
+    told = f"{folder.path} has 3 more finished, of another plan: they stay, and reports pass them by."
+    assert told in capfd.readouterr().err
