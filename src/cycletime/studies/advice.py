@@ -85,11 +85,8 @@ class Question:
     def _recommended(self) -> Recommendation:
         if self.trainer is None:
             return recommend_for(self.algorithm, self.values, self.tuned_fields)
-        return recommend(
-            tuned_hyperparameters(
-                self.trainer, self.algorithm, self.values, self.others, self.present, self.tuned_fields
-            )
-        )
+        given = self.values, self.others, self.present, self.tuned_fields
+        return recommend(tuned_hyperparameters(self.trainer, self.algorithm, *given))
 
     def candidates(self, env_dt: Duration) -> tuple[tuple[Duration, ...], dict[str, str]]:
         """Cycle times that the environment can run, the present one among them; and why others are left out."""
@@ -97,10 +94,8 @@ class Question:
             cycle_steps(dt, env_dt)
         wanted = {self.present, *(self.dts or (self.present * factor for factor in CANDIDATE_FACTORS))}
         why = {dt: self._why_none(dt, env_dt) for dt in sorted(wanted)}
-        return (
-            tuple(dt for dt, reason in why.items() if reason is None),
-            {str(dt): reason for dt, reason in why.items() if reason is not None},
-        )
+        tried = tuple(dt for dt, reason in why.items() if reason is None)
+        return tried, {str(dt): reason for dt, reason in why.items() if reason is not None}
 
     def _why_none(self, dt: Duration, env_dt: Duration) -> str | None:
         if (dt / env_dt).denominator != 1 and not isinstance(self.world, ForeignEnv):
@@ -268,14 +263,11 @@ class Advice:
             "in_time": {str(dt): asdict(each) for dt, each in self.in_time.items()},
             "not_tried": dict(self.not_tried),
             "ended": self.ended,
-            "advised": None
-            if advised is None
-            else {"dt": str(advised), "dt_s": float(advised), "values": self.values(advised)},
+            "advised": advised and {"dt": str(advised), "dt_s": float(advised), "values": self.values(advised)},
             "leader": None if self.leader is None else str(self.leader),
             "left": [str(dt) for dt in self.left],
-            "gain": None
-            if gain is None
-            else {
+            "gain": gain
+            and {
                 "value": gain.difference.value,
                 "low": gain.difference.low,
                 "high": gain.difference.high,
