@@ -68,7 +68,7 @@ def refusals() -> None:
     install = "which is not installed: pip install"
     for line, sentence in {
         "train --task reacher --dt 16ms --env-steps 1e3 --out a": f"train needs JAX, {install} 'cycletime[train]'.",
-        "study run study.toml --out a": f"study needs rich, {install} 'cycletime[study]'.",
+        "study run study.toml --out a": f"study needs JAX, {install} 'cycletime[study]'.",
         "study report study": f"study needs rich, {install} 'cycletime[study]'.",
     }.items():
         assert run(line) == (2, "", f"cycletime: cycletime {sentence}\n"), run(line)
