@@ -34,8 +34,8 @@ while [ $((SECONDS - began)) -lt "$wait_s" ] && kill -0 "$pid" 2> /dev/null; do 
 for file in out/rows.jsonl out/log.txt out/policies.tar util.txt; do
     if [ -f "$work/$file" ]; then cp "$work/$file" "$out"; fi
 done
-grep -v warp "$work/run.txt" | tail -n 60
-tail -n 3 "$work/util.txt"
+grep -v warp "$work/run.txt" | tail -n 60 || true # at first there is nothing
+tail -n 3 "$work/util.txt" || true
 if ! kill -0 "$pid" 2> /dev/null; then
     cd "$cache"
     ls -t | grep -v -e rows.jsonl -e policies.tar | tar cf - -T - | head -c 45M | split -b 15M - "$out/programs.tar." || true
