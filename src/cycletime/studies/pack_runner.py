@@ -34,7 +34,7 @@ def run_pack(manifest: Mapping[str, Any], out: Path, workers: int | None, *, epi
                     observers=[WallTimeRecorder(folder.path), StudyProgress(executor.workers)],
                     stop=stopper,
                 )
-                print(f"{folder.study.name}: {format_states(counts, folder.path)}", flush=True)
+                print(f"{folder.study.name}: {format_states(counts)}", flush=True)
                 failed |= bool(counts["failed"])
                 if stopper():
                     print("Stopped: the same command goes on.")

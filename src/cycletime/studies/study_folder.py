@@ -317,10 +317,11 @@ def check_folder_free(path: Path, what: str = "study", signs: Sequence[str] = _M
         )
 
 
-def format_states(counts: Mapping[RunState, int], folder: Path) -> str:
+def format_states(counts: Mapping[RunState, int], folder: Path | None = None) -> str:
+    """The counts; with the folder, where failures are explained. A machine that runs a pack lacks these commands."""
     why = f"\n  'cycletime study status {folder}' says why, and 'study retry' has them tried again"
     states = ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
-    return printable(f"{states}{why if counts.get('failed') else ''}")
+    return printable(f"{states}{why if folder and counts.get('failed') else ''}")
 
 
 def open_run(path: Path) -> RunFolder | FinishedRun:
