@@ -152,12 +152,12 @@ class ReportCommand:
     def _report_paper(self) -> int:
         from cycletime.experiments.paper.data import read_paper_results
         from cycletime.experiments.paper.report import judge_all, paper_page, write_report
-        from cycletime.reports.page.document import render
+        from cycletime.reports.page.document import render, write_text
 
         data = read_paper_results(self.folder)
         if self._page is not None:
             _make_folder(self._page)
-            self._page.write_text(render(paper_page(data, judge_all(data))), encoding="utf-8")
+            write_text(self._page, render(paper_page(data, judge_all(data))))
             print(f"The page is {printable(str(self._page))}: open it in a browser.")
             return 0
         out = self.out or self.folder / "report"
