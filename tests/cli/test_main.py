@@ -9,13 +9,18 @@ from cycletime import cli
 from cycletime.cli import main, transfer
 
 
-def test_garbage_is_looked_for_rarely_in_a_command() -> None:
-    before = gc.get_threshold()
-    try:
-        assert main(["--version"]) == 0
-        assert gc.get_threshold()[0] == 100_000
-    finally:
-        gc.set_threshold(*before)
+def test_garbage_is_looked_for_rarely_while_a_command_runs_and_then_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, during = gc.get_threshold(), []
+
+    def fail(words: list[str]) -> int:
+        during.append(gc.get_threshold()[0])
+        raise RuntimeError(f"{words} failed")
+
+    monkeypatch.setattr(cli, "_status_of", fail)
+    with pytest.raises(RuntimeError, match="train"):
+        main(["train"])
+    assert during == [100_000]
+    assert gc.get_threshold() == before
 
 
 @pytest.mark.parametrize("words", ["transfer --help", "transfer ppo --help", "transfer sac --help"])

@@ -71,13 +71,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     # JAX makes hundreds of thousands of objects that stay: looking through them for garbage takes a tenth of a start.
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
-    with lenient_streams() as output:
-        status = _status_of(words)
-        output.flush()
-        if output.faults and not isinstance(output.faults[0], BrokenPipeError):  # a reader such as head has seen enough
-            return _fail(f"The output cannot be written: {output.faults[0].strerror}.", status or 1)
-    return status
+    before = gc.get_threshold()
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *before[1:])
+    try:
+        with lenient_streams() as output:
+            status = _status_of(words)
+            output.flush()
+            if output.faults and not isinstance(output.faults[0], BrokenPipeError):  # such as head has seen enough
+                return _fail(f"The output cannot be written: {output.faults[0].strerror}.", status or 1)
+        return status
+    finally:
+        gc.set_threshold(*before)  # Python calls this function, too
 
 
 def _status_of(words: list[str]) -> int:
