@@ -17,6 +17,7 @@ from benchmarks.robots.judge import Judgement, Measure
 from benchmarks.robots.merge import RESULTS
 from benchmarks.robots.rows import read_rows
 from benchmarks.robots.trial import read_trial
+from cycletime.rules.hyperparameters import align_columns
 
 HEAD = ("dt", "arm", "seeds", "score", "at the end", "lost to falls")
 
@@ -47,13 +48,11 @@ def table_of(judgement: Judgement) -> str:
     """All tasks that have a run."""
     found = []
     for task in judgement.trial.tasks:
-        lines = [HEAD, *lines_of(judgement, task)]
-        if len(lines) > 1:
-            widths = [max(len(line[column]) for line in lines) for column in range(len(HEAD))]
-            planned = judgement.trial.settings[next(run.setting for run in judgement.trial.runs if task in run.setting)]
+        if lines := list(lines_of(judgement, task)):
+            interval_s = next(each.interval_s for each in judgement.trial.settings.values() if each.task == task)
             intervals = judgement.rows.budget_intervals(task) or 0
-            found.append(f"{task}, {planned.interval_s * intervals:,.0f} simulated seconds a run")
-            found += ["  " + "  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
+            found.append(f"{task}, {interval_s * intervals:,.0f} simulated seconds a run")
+            found += [f"  {line}" for line in align_columns([HEAD, *lines], underlined=False)]
     return "\n".join(found) or "There are no runs yet."
 
 
