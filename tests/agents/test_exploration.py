@@ -198,7 +198,7 @@ def test_ppo_takes_each_action_by_itself_whatever_came_before() -> None:
         mean = np.asarray(agent.act(psi, jnp.asarray(transitions.observation), jnp.zeros((12, 2))))
         action = np.asarray(agent.act(psi, jnp.asarray(transitions.observation), jnp.asarray(noise)))
         np.testing.assert_allclose(action - mean, noise, atol=1e-12)  # sigma is 1
-        found = jax.jit(agent.samples)(psi.parameters, filled_buffer(transitions._replace(action=action)))  # type: ignore[arg-type]
+        found = jax.jit(agent.samples)(psi, filled_buffer(transitions._replace(action=action)))  # type: ignore[arg-type]
         expected = normal_log_density(mean, arrays_of(policy.log_std)[0], action)
         np.testing.assert_allclose(found.old_log_probability, expected, atol=1e-12)
         assert np.corrcoef(noise[:-1, 0], noise[1:, 0])[0, 1] > 0.5

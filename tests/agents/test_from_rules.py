@@ -40,7 +40,7 @@ def test_a_learning_rate_and_a_clip_arrive() -> None:
 
 
 def test_a_field_that_there_is_not_is_named() -> None:
-    with pytest.raises(InputError, match="'hiden' is not a field of PPOAgent: give some of advantages, batch, "):
+    with pytest.raises(InputError, match="'hiden' is not a field of PPOAgent: give some of activation, advantages, "):
         agent_for(rules.PPO(dt="16ms"), hiden=(3,))
 
 

@@ -3,10 +3,9 @@
 from functools import partial
 from itertools import pairwise
 from math import log, sqrt
-from typing import Any, Literal
+from typing import Literal
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -111,14 +110,14 @@ def test_a_small_last_layer_is_ten_times_smaller_without_bias() -> None:
 
 
 @quick
-@pytest.mark.parametrize(("kind", "activation"), [("tanh", jnp.tanh), ("relu", jax.nn.relu)])
+@pytest.mark.parametrize("kind", ["tanh", "relu"])
 @pytest.mark.parametrize("sizes", [(3, 5, 4, 2), (3, 1)])
-def test_outputs_are_the_layers_multiplied_out(kind: str, activation: Any, sizes: tuple[int, ...]) -> None:  # noqa: ANN401
+def test_outputs_are_the_layers_multiplied_out(kind: Literal["tanh", "relu"], sizes: tuple[int, ...]) -> None:
     """The last layer has no activation."""
     random = np.random.default_rng(0)
     network = tuple(Layer(random.normal(size=each), random.normal(size=each[1])) for each in pairwise(sizes))  # type: ignore[arg-type]
     inputs = 3 * random.normal(size=(6, 3))
-    found = jax.jit(forward, static_argnums=2)(network, inputs, activation)
+    found = jax.jit(forward, static_argnums=2)(network, inputs, kind)
     expected = Dense(arrays_of(network), kind).forward(inputs)
     assert (expected < 0).any()
     np.testing.assert_allclose(found, expected, atol=1e-12)

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from cycletime.agents import PPOAgent, Transition
+from cycletime.agents import Buffer, PPOAgent, Transition
 from cycletime.agents.networks import GaussianPolicy, Parameters
-from cycletime.agents.ppo import PPOState, Sample, value_loss
+from cycletime.agents.ppo import PPOState, Sample
 from cycletime.errors import InputError
 from tests.agents.conftest import (
     Array,
@@ -32,7 +32,7 @@ from tests.agents.conftest import (
 )
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly", "float64")
-learn, update, samples_of = jax.jit(PPOAgent.learn), jax.jit(PPOAgent.update), jax.jit(PPOAgent.samples)
+learn, update, samples = jax.jit(PPOAgent.learn), jax.jit(PPOAgent.update), jax.jit(PPOAgent.samples)
 policy_gradient = jax.jit(jax.grad(PPOAgent.policy_loss, argnums=1))
 
 
@@ -48,6 +48,11 @@ def make_state() -> PPOState:
 
 def make_parameters() -> Parameters:
     return make_state().parameters
+
+
+def samples_of(agent: PPOAgent, parameters: Parameters, buffer: Buffer) -> Sample:
+    found: Sample = samples(agent, make_state()._replace(parameters=parameters), buffer)
+    return found
 
 
 # Gradients.
@@ -118,7 +123,7 @@ def test_the_values_gradient_is_the_papers() -> None:
     # The paper adds eta / m times the sum of 2 (G - v) grad v.
     error = target - network.forward(observation)[:, 0]
     expected, _ = network.backward((-2 * error / 6)[:, None])
-    gradient = jax.jit(jax.grad(value_loss))(parameters.value, minibatch)
+    gradient = jax.jit(jax.grad(make_ppo().value_loss))(parameters.value, minibatch)
     assert_trees_close(gradient, expected, atol=1e-12)
 
     def loss(weights: Weights) -> float:

@@ -36,7 +36,7 @@ def make_batch(seed: int = 0) -> Buffer:
 
 def start(**options: Any) -> tuple[PPOAgent, PPOState]:  # noqa: ANN401
     agent = PPOAgent(**{**SMALL, **options})
-    return agent, jax.jit(agent.initialize, static_argnums=(1, 2))(jax.random.key(1), *SIZES)
+    return agent, jax.jit(agent.initialize, static_argnums=(1, 2, 3))(jax.random.key(1), *SIZES, ENVS)
 
 
 def learn(agent: PPOAgent, psi: PPOState, buffer: Buffer) -> tuple[PPOState, dict[str, Any]]:
@@ -54,7 +54,7 @@ def assert_close(one: object, other: object, tolerance: float = 1e-5) -> None:
 def test_nothing_of_it_is_in_the_identity_or_the_state_by_default() -> None:
     spec = RunSpec(world=ClosedFormWorld("reacher"), agent=PPOAgent(), dt="16ms", env_steps=2400, seed=0)
     options = {each.name for each in fields(PPOAgent) if each.metadata.get("option")}
-    assert len(options) == 8
+    assert len(options) == 10
     assert not options & spec.as_json()["agent"].keys()
     assert len(jax.tree.leaves(start()[1])) == len(jax.tree.leaves(start()[1][:2]))
     chosen = replace(spec, agent=PPOAgent(normalize_observations=True, entropy_bonus=0.01, minibatches=40))
@@ -115,10 +115,84 @@ def test_scaled_rewards_are_smaller_rewards() -> None:
     assert_close(learn(agent, psi, buffer), learn(plain, psi, replace(buffer, rows=jnp.asarray(scaled))))
 
 
+def vec_normalized(
+    rewards: np.ndarray[Any, Any], ended: np.ndarray[Any, Any], discount: float
+) -> list[np.ndarray[Any, Any]]:
+    """The discounted returns that Stable-Baselines3's VecNormalize has after each step, [steps, environments]."""
+    passed, running = [], np.zeros(rewards.shape[1])
+    for reward, end in zip(rewards, ended, strict=True):
+        running = running * discount + reward
+        passed.append(running.copy())
+        running[end > 0] = 0
+    return passed
+
+
+def test_rewards_are_normalised_by_the_discounted_returns_of_all_batches() -> None:
+    agent, psi = start(normalize_rewards=True, discount=0.9)
+    batches = [make_batch(seed) for seed in (0, 1, 2)]
+    rows = np.concatenate([np.asarray(each.rows) for each in batches])
+    rewards, ended = rows[..., sum(SIZES)], rows[..., -2]
+    passed = np.array(vec_normalized(rewards, ended, 0.9))
+    for count, batch in enumerate(batches, 1):
+        before = psi
+        psi, _ = learn(agent, psi, batch)
+        known = passed[: count * ROWS]
+        assert psi.returns is not None
+        assert_close(
+            psi.returns.moments, Moments(jnp.float32(known.size), known.mean(keepdims=True)[0], known.var()[None])
+        )
+    assert psi.returns is not None
+    np.testing.assert_allclose(psi.returns.newest, np.where(ended[-1] > 0, 0, passed[-1]), rtol=1e-5)
+    # The last learning was one from rewards divided by that deviation.
+    scaled = np.array(batches[-1].rows)
+    scaled[..., sum(SIZES)] = np.clip(scaled[..., sum(SIZES)] / passed.std(), -10, 10)
+    plain = PPOAgent(**SMALL, discount=0.9)
+    after, _ = learn(plain, before._replace(returns=None), replace(batches[-1], rows=jnp.asarray(scaled)))
+    assert_close(psi.parameters, after.parameters, 1e-4)
+
+
+def test_normalised_rewards_are_within_ten() -> None:
+    """The first reward's return has no deviation yet."""
+    agent = PPOAgent(batch=2, minibatch=1, epochs=1, hidden=(5,), normalize_rewards=True, discount=0.0)
+    psi = jax.jit(agent.initialize, static_argnums=(1, 2))(jax.random.key(1), *SIZES)
+    buffer = Buffer.empty(2, *SIZES)
+    for _ in range(2):
+        parts = np.zeros(3), np.zeros(2), 3.0, np.zeros(3), 1.0, 0.0
+        buffer = buffer.store(Transition(*(jnp.asarray(part, jnp.float32) for part in parts)))
+    psi = psi._replace(returns=agent.returns_after(psi.returns, buffer.oldest_first()))
+    np.testing.assert_array_equal(agent.samples(psi, buffer).lambda_return, [10, 10])
+
+
+def test_relu_networks_act_and_learn_as_relu_networks() -> None:
+    agent, psi = start(activation="relu")
+    layers = psi.parameters.policy.network
+    assert agent.policy(psi).activation == "relu"
+    seen = np.random.default_rng(3).normal(size=(9, SIZES[0])).astype(np.float32)
+    hidden = np.maximum(seen @ np.asarray(layers[0].weight) + np.asarray(layers[0].bias), 0)
+    mean = hidden @ np.asarray(layers[1].weight) + np.asarray(layers[1].bias)
+    np.testing.assert_allclose(agent.act(psi, jnp.asarray(seen), jnp.zeros((9, SIZES[1]))), mean, atol=1e-6)
+    np.testing.assert_allclose(
+        agent.acting(psi).in_numpy().act(seen, np.zeros((9, SIZES[1]), np.float32)), mean, atol=1e-6
+    )
+    # Each value, density and loss of a learning is that of these networks.
+    data, value = agent.samples(psi, make_batch()), psi.parameters.value
+    seen = np.asarray(data.observation)
+    body = [np.maximum(seen @ np.asarray(each[0].weight) + np.asarray(each[0].bias), 0) for each in (layers, value)]
+    mean, v = (
+        h @ np.asarray(each[1].weight) + np.asarray(each[1].bias) for h, each in zip(body, (layers, value), strict=True)
+    )
+    away = np.asarray(data.action) - mean
+    density = np.sum(-0.5 * away**2 - 0.5 * np.log(2 * np.pi), axis=1)
+    np.testing.assert_allclose(data.old_log_probability, density, rtol=1e-5)
+    np.testing.assert_allclose(
+        agent.value_loss(value, data), np.mean((np.asarray(data.lambda_return) - v[:, 0]) ** 2), rtol=1e-5
+    )
+
+
 def test_the_loss_is_schulman_s_equation_9() -> None:
     agent, psi = start(entropy_bonus=0.02, value_coefficient=0.5)
     plain, _ = start()
-    data = plain.samples(psi.parameters, make_batch())
+    data = plain.samples(psi, make_batch())
     of_policy = plain.policy_loss(psi.parameters.policy, data)
     of_value = plain.loss(psi.parameters, data) - of_policy
     entropy = float(np.sum(np.asarray(psi.parameters.policy.log_std) + 0.5 * np.log(2 * np.pi * np.e)))
@@ -135,13 +209,13 @@ def test_a_long_gradient_is_cut_as_by_optax(longest: float) -> None:
 def test_advantages_of_a_minibatch_have_mean_0_and_variance_1() -> None:
     agent, psi = start(advantages="minibatch")
     plain, _ = start()
-    data = agent.samples(psi.parameters, make_batch())
+    data = agent.samples(psi, make_batch())
     part: Sample = jax.tree.map(lambda each: each[:8], data)
     h = np.asarray(part.advantage)
     normal = part._replace(advantage=jnp.asarray((h - h.mean()) / (h.std() + 1e-8)))
     policy = jax.tree.map(lambda each: 1.1 * each, psi.parameters.policy)
     np.testing.assert_allclose(agent.policy_loss(policy, part), plain.policy_loss(policy, normal), rtol=1e-5)
-    whole = np.asarray(plain.samples(psi.parameters, make_batch()).advantage)
+    whole = np.asarray(plain.samples(psi, make_batch()).advantage)
     assert abs(whole.std() - 1) < 1e-4 < abs(np.asarray(data.advantage).std() - 1)
 
 
@@ -152,7 +226,7 @@ def test_advantages_of_a_minibatch_have_mean_0_and_variance_1() -> None:
 def test_the_learning_rate_follows_the_kl(away: float, rate: float, expected: float) -> None:
     """A mean that moved by `away` in one action, of sigma 1, is a KL of away^2 / 2; the target is 0.01."""
     agent, psi = start(target_kl=0.01)
-    data = agent.samples(psi.parameters, make_batch())
+    data = agent.samples(psi, make_batch())
     layers = psi.parameters.policy.network
     moved = layers[-1]._replace(bias=layers[-1].bias + jnp.array([away, 0.0]))
     policy = psi.parameters.policy._replace(network=(*layers[:-1], moved))
@@ -189,6 +263,10 @@ def test_a_rule_carries_the_batch_and_leaves_the_number_of_minibatches() -> None
     ("options", "message"),
     [
         ({"normalize_observations": 1}, "normalize_observations is 1: it must be true or false"),
+        ({"normalize_rewards": "yes"}, "normalize_rewards is 'yes': it must be true or false"),
+        ({"normalize_rewards": True, "learning_period": 16, "minibatch": 8}, "leave out learning_period"),
+        ({"normalize_rewards": True, "learn_when": "episode_end", "minibatch": 8}, "have learn_when='batch'"),
+        ({"activation": "gelu"}, "activation is 'gelu': it must be 'tanh' or 'relu'"),
         ({"target_kl": 0.0}, "target_kl is 0.0: it must be above 0"),
         ({"max_gradient_norm": -1.0}, "max_gradient_norm is -1.0"),
         ({"advantages": "row"}, "advantages is 'row': it must be 'batch' or 'minibatch'"),

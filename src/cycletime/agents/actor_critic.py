@@ -69,7 +69,9 @@ class ActorCriticAgent:
         check_choices(self)
         check_exploration(self)
 
-    def initialize(self, key: jax.Array, observation_size: int, action_size: int) -> ActorCriticState:
+    def initialize(
+        self, key: jax.Array, observation_size: int, action_size: int, num_envs: int = 1
+    ) -> ActorCriticState:
         """Initialize parameters theta and w; I = 1."""
         parameters = new_parameters(
             key, observation_size, action_size, self.hidden, self.noise_std, self.initial_weights

@@ -165,8 +165,8 @@ class Agent(Protocol):
     def exploration(self) -> CoherentNoise | None:
         """What makes the noise of its actions coherent in time; None leaves it white."""
 
-    def initialize(self, key: jax.Array, observation_size: int, action_size: int) -> AgentState:
-        """A fresh state."""
+    def initialize(self, key: jax.Array, observation_size: int, action_size: int, num_envs: int = 1) -> AgentState:
+        """A fresh state, of a run with so many environments."""
 
     def act(self, psi: AgentState, observation: jax.Array, noise: jax.Array) -> jax.Array:
         """An action from the policy; `noise` is standard normal, and without noise the action is the policy's mean."""

@@ -60,7 +60,7 @@ def limit_norm(gradient: _Tree, longest: jax.Array | float) -> _Tree:
 
 
 class Moments(NamedTuple):
-    """Mean and variance of each number of the observations so far, by the parallel form of Welford's algorithm."""
+    """Mean and variance of each number of what came so far, by the parallel form of Welford's algorithm."""
 
     number: jax.Array
     """How many there were."""
@@ -113,7 +113,6 @@ class Layer(NamedTuple):
 
 Network: TypeAlias = tuple[Layer, ...]
 NewLayer: TypeAlias = Callable[[jax.Array, int, int], Layer]
-Activation: TypeAlias = Callable[[jax.Array], jax.Array]
 
 
 def new_network(key: jax.Array, sizes: Sequence[int], new_layer: NewLayer) -> Network:
@@ -121,10 +120,10 @@ def new_network(key: jax.Array, sizes: Sequence[int], new_layer: NewLayer) -> Ne
     return tuple(new_layer(*shape) for shape in zip(keys, sizes[:-1], sizes[1:], strict=True))
 
 
-def forward(network: Network, inputs: jax.Array, activation: Activation) -> jax.Array:
+def forward(network: Network, inputs: jax.Array, activation: ActivationName) -> jax.Array:
     *hidden, last = network
     for layer in hidden:
-        inputs = activation(inputs @ layer.weight + layer.bias)
+        inputs = _ACTIVATIONS[activation](inputs @ layer.weight + layer.bias)
     return inputs @ last.weight + last.bias
 
 
@@ -205,13 +204,13 @@ def new_parameters(
     initial_weights: InitialWeights = "released",
 ) -> Parameters:
     policy_key, value_key = jax.random.split(key)
-    mean = _new_tanh_network(policy_key, (observation_size, *hidden, action_size), initial_weights, last_gain=0.01)
-    value = _new_tanh_network(value_key, (observation_size, *hidden, 1), initial_weights, last_gain=1.0)
+    mean = _new_body_and_head(policy_key, (observation_size, *hidden, action_size), initial_weights, last_gain=0.01)
+    value = _new_body_and_head(value_key, (observation_size, *hidden, 1), initial_weights, last_gain=1.0)
     log_std = jnp.full((action_size,), log(noise_std), mean[-1].bias.dtype)
     return Parameters(GaussianPolicy(mean, log_std), value)
 
 
-def _new_tanh_network(key: jax.Array, sizes: Sequence[int], kind: InitialWeights, last_gain: float) -> Network:
+def _new_body_and_head(key: jax.Array, sizes: Sequence[int], kind: InitialWeights, last_gain: float) -> Network:
     if kind == "orthogonal":
         *hidden_keys, last_key = jax.random.split(key, len(sizes) - 1)
         body, last = orthogonal(sqrt(2)), orthogonal(last_gain)
@@ -221,16 +220,16 @@ def _new_tanh_network(key: jax.Array, sizes: Sequence[int], kind: InitialWeights
     return with_small_last_layer(network) if kind == "released" else network
 
 
-def policy_mean(policy: GaussianPolicy, observation: jax.Array) -> jax.Array:
-    return forward(policy.network, observation, jnp.tanh)
+def policy_mean(policy: GaussianPolicy, observation: jax.Array, activation: ActivationName = "tanh") -> jax.Array:
+    return forward(policy.network, observation, activation)
 
 
 def policy_log_probability(policy: GaussianPolicy, observation: jax.Array, action: jax.Array) -> jax.Array:
     return gaussian_log_probability(policy_mean(policy, observation), policy.log_std, action)
 
 
-def state_value(value: Network, observation: jax.Array) -> jax.Array:
-    return forward(value, observation, jnp.tanh)[..., 0]
+def state_value(value: Network, observation: jax.Array, activation: ActivationName = "tanh") -> jax.Array:
+    return forward(value, observation, activation)[..., 0]
 
 
 # A policy by itself. Whatever takes one elsewhere (files, NumPy, ONNX) starts here, so that it knows no agent.
@@ -273,7 +272,7 @@ class PolicyNetwork:
         return numbers if self.log_std is not None else round(numbers / 2)
 
     def mean_and_log_std(self, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
-        numbers = forward(self.layers, normalize_by(self.observed, observation), _ACTIVATIONS[self.activation])
+        numbers = forward(self.layers, normalize_by(self.observed, observation), self.activation)
         if self.log_std is not None:
             return numbers, jnp.broadcast_to(self.log_std, numbers.shape)
         mean, log_std = jnp.split(numbers, 2, axis=-1)

@@ -9,7 +9,7 @@ with its source.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
 import jax
@@ -53,7 +53,6 @@ from cycletime.agents.networks import (
     new_parameters,
     no_moments,
     normalize_by,
-    policy_log_probability,
     policy_mean,
     state_value,
 )
@@ -62,8 +61,19 @@ from cycletime.errors import InputError
 MOST_SHUFFLED = 2**20
 """Beyond this a shuffle would have too few random bits left."""
 OPTIONAL_RATES = ("reward_scale", "entropy_bonus", "value_coefficient", "max_gradient_norm", "target_kl")
+LARGEST_REWARD = 10.0
+"""Of normalised rewards, VecNormalize's."""
 KL_FACTOR, LOWEST_RATE, HIGHEST_RATE = 1.5, 1e-5, 1e-2
 """Factor and bounds of the adaptive learning rate, rsl_rl's."""
+
+
+class DiscountedReturns(NamedTuple):
+    """What rewards are normalised by."""
+
+    newest: jax.Array
+    """Of each environment the discounted sum of its episode's rewards so far, 0 where it has ended."""
+    moments: Moments
+    """Mean and variance of all such sums, one after each agent step."""
 
 
 class PPOState(NamedTuple):
@@ -73,6 +83,8 @@ class PPOState(NamedTuple):
     """Running mean and variance of all observations; None unless `normalize_observations`."""
     learning_rate: jax.Array | None = None
     """The current, adapted learning rate; None unless `target_kl` is set."""
+    returns: DiscountedReturns | None = None
+    """None unless `normalize_rewards`."""
 
 
 class Sample(NamedTuple):
@@ -111,7 +123,7 @@ class PPOAgent:
     epochs: int = 10
     """N, how often each sample is used."""
     hidden: tuple[int, ...] = (64, 64)
-    """Sizes of the tanh layers, of the policy's network and of the value's."""
+    """Sizes of the hidden layers, of the policy's network and of the value's."""
     noise_std: float = 1.0
     """sigma at the start."""
     initial_weights: InitialWeights = "released"
@@ -151,6 +163,11 @@ class PPOAgent:
     """Mini-batches of an epoch instead of m, as brax, rsl_rl and CleanRL count; m is then b over it, rounded up."""
     advantages: Literal["batch", "minibatch"] = option("batch")
     """Over what advantages are normalised: the batch, as in the paper, or each mini-batch, as in Stable-Baselines3."""
+    normalize_rewards: bool = option(False)
+    """Whether rewards are divided by the running deviation of discounted returns, and then lie within -10 and 10, as by
+    Stable-Baselines3's VecNormalize, which takes in each step at once; here the batch that is learned from."""
+    activation: Literal["tanh", "relu"] = option("tanh")
+    """Of the hidden layers; 'relu' in most of RL Zoo's values for MuJoCo."""
 
     random_steps: ClassVar[int] = 0
 
@@ -178,8 +195,14 @@ class PPOAgent:
             raise InputError("batch_end is 'episode_end': that needs learn_when='episode_end' as well.")
 
     def _check_options(self) -> None:
-        if not isinstance(self.normalize_observations, bool):
-            raise InputError(f"normalize_observations is {self.normalize_observations!r}: it must be true or false.")
+        for name in ("normalize_observations", "normalize_rewards"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} is {getattr(self, name)!r}: it must be true or false.")
+        if self.normalize_rewards and (self.learn_when == "episode_end" or self.period != self.batch):
+            raise InputError(
+                "normalize_rewards is True: returns go on from batch to batch, so leave out learning_period, and have "
+                "learn_when='batch'."
+            )
         given = [name for name in OPTIONAL_RATES if getattr(self, name) is not None]
         check_positive(self, *given)
         if self.minibatches is None:
@@ -213,23 +236,24 @@ class PPOAgent:
         size = self.minibatch if self.slices == "given" else self.batch // (self.batch // self.minibatch)
         return self.batch // size, size, self.batch % size
 
-    def initialize(self, key: jax.Array, observation_size: int, action_size: int) -> PPOState:
+    def initialize(self, key: jax.Array, observation_size: int, action_size: int, num_envs: int = 1) -> PPOState:
         """Initialize parameters theta and w."""
         parameters = new_parameters(
             key, observation_size, action_size, self.hidden, self.noise_std, self.initial_weights
         )
-        observed = no_moments(observation_size, parameters.policy.log_std.dtype)
+        dtype = parameters.policy.log_std.dtype
         return PPOState(
             parameters,
             adam_start(parameters),
-            observed if self.normalize_observations else None,
-            None if self.target_kl is None else jnp.asarray(self.learning_rate, parameters.policy.log_std.dtype),
+            no_moments(observation_size, dtype) if self.normalize_observations else None,
+            None if self.target_kl is None else jnp.asarray(self.learning_rate, dtype),
+            DiscountedReturns(jnp.zeros((num_envs,), dtype), no_moments(1, dtype)) if self.normalize_rewards else None,
         )
 
     def act(self, psi: PPOState, observation: jax.Array, noise: jax.Array) -> jax.Array:
         """A ~ N(mu(S), sigma^2)."""
         policy, seen = psi.parameters.policy, normalize_by(psi.observed, observation)
-        return policy_mean(policy, seen) + jnp.exp(policy.log_std) * noise
+        return self._mean(policy, seen) + jnp.exp(policy.log_std) * noise
 
     def policy(self, psi: PPOState) -> PolicyNetwork:
         """The policy by itself, which takes observations as they are."""
@@ -237,7 +261,7 @@ class PPOAgent:
 
     def acting(self, psi: PPOState) -> PolicyNetwork:
         policy = psi.parameters.policy
-        return PolicyNetwork(policy.network, "tanh", policy.log_std, squashed=False, observed=psi.observed)
+        return PolicyNetwork(policy.network, self.activation, policy.log_std, squashed=False, observed=psi.observed)
 
     def draw(self, key: jax.Array, action_size: int) -> jax.Array:
         """The order of the samples in each epoch."""
@@ -245,7 +269,9 @@ class PPOAgent:
 
     def learn(self, psi: PPOState, buffer: Buffer, draws: jax.Array) -> tuple[PPOState, Metrics]:
         """N epochs of mini-batches over the batch."""
-        data = self.samples(psi.parameters, buffer, psi.observed)
+        if psi.returns is not None:
+            psi = psi._replace(returns=self.returns_after(psi.returns, buffer.oldest_first()))
+        data = self.samples(psi, buffer)
         after = self.descend(psi, data, draws)
         metrics = self._metrics(psi.parameters, after.parameters, data)
         if after.learning_rate is not None:
@@ -275,25 +301,32 @@ class PPOAgent:
 
         return lax.scan(epoch, psi, draws)[0]
 
-    def samples(self, parameters: Parameters, buffer: Buffer, observed: Moments | None = None) -> Sample:
+    def returns_after(self, returns: DiscountedReturns, batch: Transition) -> DiscountedReturns:
+        """The discounted returns with those of a batch in the order of time."""
+
+        def step(newest: jax.Array, now: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+            reward, ended = now
+            newest = self.discount * newest + reward
+            return (1 - ended) * newest, newest
+
+        newest, passed = lax.scan(step, returns.newest, (batch.reward, batch.ended))
+        return DiscountedReturns(newest, returns.moments.plus(passed.reshape(-1, 1)))
+
+    def samples(self, psi: PPOState, buffer: Buffer) -> Sample:
         """D, from the batch in the order of time."""
-        batch = self._scaled(buffer.oldest_first(), observed)
-        if observed is not None:
-            buffer = replace(buffer, newest_successor=normalize_by(observed, buffer.newest_successor))
-        value, next_value = (
-            state_value(parameters.value, batch.observation),
-            self._next_value(parameters, batch, buffer),
-        )
+        parameters, batch = psi.parameters, self._normalized(psi, buffer.oldest_first())
+        newest = normalize_by(psi.observed, buffer.newest_successor)
+        value, next_value = self._value(parameters, batch.observation), self._next_value(parameters, batch, newest)
         advantage = lambda_advantages(batch.reward, value, next_value, batch.ended, self.discount, self.trace_decay)
         data = Sample(
             observation=batch.observation,
             action=batch.action,
             advantage=normalize(advantage) if self.advantages == "batch" else advantage,
             lambda_return=advantage + value,
-            old_log_probability=policy_log_probability(parameters.policy, batch.observation, batch.action),
+            old_log_probability=self._log_probability(parameters.policy, batch.observation, batch.action),
         )
         if self.target_kl is not None:
-            mean = policy_mean(parameters.policy, batch.observation)
+            mean = self._mean(parameters.policy, batch.observation)
             data = data._replace(old_mean=mean, old_log_std=jnp.broadcast_to(parameters.policy.log_std, mean.shape))
         flat: Sample = jax.tree.map(lambda part: part.reshape(-1, *part.shape[2:]), data)
         return flat
@@ -315,14 +348,17 @@ class PPOAgent:
         if rate is None or target is None or mean is None or log_std is None:
             raise ValueError("the learning rate does not adapt")
         policy = psi.parameters.policy
-        new = policy_mean(policy, minibatch.observation)
+        new = self._mean(policy, minibatch.observation)
         kl = jnp.mean(gaussian_kl(mean, log_std, new, policy.log_std))
         slower, faster = jnp.maximum(rate / KL_FACTOR, LOWEST_RATE), jnp.minimum(rate * KL_FACTOR, HIGHEST_RATE)
         return jnp.where(kl > 2 * target, slower, jnp.where((kl < target / 2) & (kl > 0), faster, rate))
 
     def loss(self, parameters: Parameters, minibatch: Sample) -> jax.Array:
         """L_theta and the squared error of the value, each averaged over the mini-batch."""
-        of_policy, of_value = self.policy_loss(parameters.policy, minibatch), value_loss(parameters.value, minibatch)
+        of_policy, of_value = (
+            self.policy_loss(parameters.policy, minibatch),
+            self.value_loss(parameters.value, minibatch),
+        )
         total = of_policy + (of_value if self.value_coefficient is None else self.value_coefficient * of_value)
         if self.entropy_bonus is not None:
             total -= self.entropy_bonus * gaussian_entropy(parameters.policy.log_std)
@@ -330,7 +366,7 @@ class PPOAgent:
 
     def policy_loss(self, policy: GaussianPolicy, minibatch: Sample) -> jax.Array:
         """L_theta = -min(rho h~, rho_clip h~)."""
-        log_probability = policy_log_probability(policy, minibatch.observation, minibatch.action)
+        log_probability = self._log_probability(policy, minibatch.observation, minibatch.action)
         ratio = jnp.exp(log_probability - minibatch.old_log_probability)
         clipped = jnp.clip(ratio, 1 - self.clip, 1 + self.clip)
         advantage = minibatch.advantage
@@ -338,39 +374,51 @@ class PPOAgent:
             advantage = normalize(advantage)
         return -jnp.mean(jnp.minimum(ratio * advantage, clipped * advantage))
 
-    def _scaled(self, batch: Transition, observed: Moments | None) -> Transition:
-        """The batch as networks see it: observations normalised and rewards scaled, where that is asked for."""
-        if observed is not None:
-            seen, successor = normalize_by(observed, batch.observation), normalize_by(observed, batch.next_observation)
-            batch = batch._replace(observation=seen, next_observation=successor)
-        return batch if self.reward_scale is None else batch._replace(reward=self.reward_scale * batch.reward)
+    def value_loss(self, value: Network, minibatch: Sample) -> jax.Array:
+        """(G^lambda - v(S))^2."""
+        error = minibatch.lambda_return - state_value(value, minibatch.observation, self.activation)
+        return jnp.mean(error**2)
 
-    def _next_value(self, parameters: Parameters, batch: Transition, buffer: Buffer) -> jax.Array:
+    def _mean(self, policy: GaussianPolicy, observation: jax.Array) -> jax.Array:
+        return policy_mean(policy, observation, self.activation)
+
+    def _log_probability(self, policy: GaussianPolicy, observation: jax.Array, action: jax.Array) -> jax.Array:
+        return gaussian_log_probability(self._mean(policy, observation), policy.log_std, action)
+
+    def _value(self, parameters: Parameters, observation: jax.Array) -> jax.Array:
+        return state_value(parameters.value, observation, self.activation)
+
+    def _normalized(self, psi: PPOState, batch: Transition) -> Transition:
+        """The batch as networks see it: observations normalised, rewards too and scaled, where that is asked for."""
+        seen, successor = (normalize_by(psi.observed, each) for each in (batch.observation, batch.next_observation))
+        reward = batch.reward
+        if psi.returns is not None:
+            deviation = jnp.sqrt(psi.returns.moments.variance + 1e-8)
+            reward = jnp.clip(reward / deviation, -LARGEST_REWARD, LARGEST_REWARD)
+        if self.reward_scale is not None:
+            reward = self.reward_scale * reward
+        return batch._replace(observation=seen, next_observation=successor, reward=reward)
+
+    def _next_value(self, parameters: Parameters, batch: Transition, newest_successor: jax.Array) -> jax.Array:
         """v(S'), and 0 where S' is terminal."""
-        next_value = state_value(parameters.value, batch.next_observation)
+        next_value = self._value(parameters, batch.next_observation)
         if self.batch_end == "episode_end":
-            next_value = next_value.at[-1].set(state_value(parameters.value, buffer.newest_successor))
+            next_value = next_value.at[-1].set(self._value(parameters, newest_successor))
         terminal = batch.ended if self.time_limit == "terminal" else batch.terminated
         return (1 - terminal) * next_value
 
     def _metrics(self, before: Parameters, after: Parameters, data: Sample) -> Metrics:
-        old, new = policy_mean(before.policy, data.observation), policy_mean(after.policy, data.observation)
+        old, new = self._mean(before.policy, data.observation), self._mean(after.policy, data.observation)
         log_std = after.policy.log_std
         ratio = jnp.exp(gaussian_log_probability(new, log_std, data.action) - data.old_log_probability)
         clipped = jnp.abs(ratio - 1) > self.clip
         return {
             "policy_loss": self.policy_loss(after.policy, data),
-            "value_loss": value_loss(after.value, data),
+            "value_loss": self.value_loss(after.value, data),
             "entropy": gaussian_entropy(log_std),
             "kl": jnp.mean(gaussian_kl(old, before.policy.log_std, new, log_std)),
             "clip_fraction": jnp.mean(clipped.astype(ratio.dtype)),
         }
-
-
-def value_loss(value: Network, minibatch: Sample) -> jax.Array:
-    """(G^lambda - v(S))^2."""
-    error = minibatch.lambda_return - state_value(value, minibatch.observation)
-    return jnp.mean(error**2)
 
 
 def lambda_advantages(

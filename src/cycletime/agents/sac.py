@@ -153,7 +153,7 @@ class SACAgent:
     def random_steps(self) -> int:
         return self.warmup_steps
 
-    def initialize(self, key: jax.Array, observation_size: int, action_size: int) -> SACState:
+    def initialize(self, key: jax.Array, observation_size: int, action_size: int, num_envs: int = 1) -> SACState:
         """Initialize parameters theta, w_1 and w_2; the targets equal the critics, and alpha is 1."""
         keys = jax.random.split(key, 3)
         policy = new_network(keys[0], (observation_size, *self.hidden, 2 * action_size), xavier_uniform)
@@ -279,9 +279,9 @@ def _action_values(
     if isinstance(critics, StackedCritics):
         # Both get inputs of their own: shared ones would put the pair between the samples and their numbers.
         twice = jnp.broadcast_to(inputs, (2, *inputs.shape))
-        values = jax.vmap(lambda critic, inputs: forward(critic, inputs, jax.nn.relu)[..., 0])(critics.both, twice)
+        values = jax.vmap(lambda critic, inputs: forward(critic, inputs, "relu")[..., 0])(critics.both, twice)
         return values[0], values[1]
-    first, second = (forward(critic, inputs, jax.nn.relu)[..., 0] for critic in critics)
+    first, second = (forward(critic, inputs, "relu")[..., 0] for critic in critics)
     return first, second
 
 

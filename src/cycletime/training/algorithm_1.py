@@ -341,19 +341,20 @@ _initial_state_programs: dict[tuple[str, str, Any], Callable[[list[jax.Array], j
 """By device, steps and what they give: agents that differ in other things than networks have the same steps."""
 
 
-def initial_agent_state(agent: Agent, seed_key: jax.Array, observation_size: int, action_size: int) -> AgentState:
-    """Psi before the first step of a run, or of several side by side; one program serves all with such networks."""
+def initial_agent_state(agent: Agent, seed_key: jax.Array, *sizes: int) -> AgentState:
+    """Psi before the first step of a run, or of several side by side; one program serves all with such networks.
+
+    The sizes are those of an observation and of an action, and the number of environments unless it is one.
+    """
     rates, structure = jax.tree.flatten(agent)
     if isinstance(seed_key, jax.core.Tracer):  # a part of another program, which has options of its own
-        return _initializer(structure, observation_size, action_size)(rates, seed_key)
+        return _initializer(structure, sizes)(rates, seed_key)
     rates = [np.asarray(rate, jnp.result_type(rate)) for rate in rates]
     shapes = tuple(jax.typeof(each) for each in (*rates, seed_key))
-    return _initial_state_program(jax.default_backend(), structure, observation_size, action_size, shapes)(
-        rates, seed_key
-    )
+    return _initial_state_program(jax.default_backend(), structure, sizes, shapes)(rates, seed_key)
 
 
-def _initializer(structure: Any, *sizes: int) -> Callable[[list[jax.Array], jax.Array], AgentState]:  # noqa: ANN401 - JAX's
+def _initializer(structure: Any, sizes: tuple[int, ...]) -> Callable[[list[jax.Array], jax.Array], AgentState]:  # noqa: ANN401 - JAX's
     def one(rates: list[jax.Array], seed_key: jax.Array) -> AgentState:
         return structure.unflatten(rates).initialize(key_for(seed_key, Purpose.INITIALIZE), *sizes)
 
@@ -364,11 +365,10 @@ def _initializer(structure: Any, *sizes: int) -> Callable[[list[jax.Array], jax.
 def _initial_state_program(
     backend: str,
     structure: Any,  # noqa: ANN401 - JAX's
-    observation_size: int,
-    action_size: int,
+    sizes: tuple[int, ...],
     shapes: tuple[Any, ...],  # JAX's
 ) -> Callable[[list[jax.Array], jax.Array], AgentState]:
-    steps = jax.jit(_initializer(structure, observation_size, action_size)).trace(list(shapes[:-1]), shapes[-1])
+    steps = jax.jit(_initializer(structure, sizes)).trace(list(shapes[:-1]), shapes[-1])
     known = (backend, str(steps.jaxpr), jax.tree.structure(steps.out_info))
     if known not in _initial_state_programs:
         lowered = steps.lower()
@@ -440,7 +440,7 @@ def initialize(shape: ProgramShape, agent: Agent, seed_key: jax.Array) -> LoopSt
     task, num_envs = shape.timed_task.task, shape.timed_task.num_envs
     sizes = (task.observation_size, task.action_size)
     key, nothing, buffer = _empty_state(seed_key, shape.capacity, *sizes, num_envs)
-    psi = initial_agent_state(agent, seed_key, *sizes)
+    psi = initial_agent_state(agent, seed_key, *sizes, num_envs)
     walk = initial_episode_state(task, agent.exploration, seed_key, num_envs)
     return LoopState(seed_key=key, period=nothing[0], agent_steps=nothing[1], psi=psi, walk=walk, buffer=buffer)
 

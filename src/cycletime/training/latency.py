@@ -115,7 +115,8 @@ def act_call(agent: Agent, observation_size: int, action_size: int, num_envs: in
     check_rows(agent, num_envs)
     agent = with_array_rates(agent)
     key, random = seed_key(0), RandomNumbers(agent, seed_key(0), action_size, copies=num_envs)
-    policies = [PackedAgentState.of(initial_agent_state(agent, key, observation_size, action_size)) for _ in range(2)]
+    sizes = observation_size, action_size, num_envs
+    policies = [PackedAgentState.of(initial_agent_state(agent, key, *sizes)) for _ in range(2)]
     actor = Actor(agent, policies[0], num_envs, action_size)
     observation = np.ones((num_envs, observation_size), np.float32)
     cycles, rows = 0, cycles_between_updates(agent, num_envs)
@@ -139,7 +140,7 @@ def learn_call(
     """
     _check_agent(agent)
     agent = with_array_rates(agent)
-    psi = PackedAgentState.of(initial_agent_state(agent, seed_key(0), observation_size, action_size))
+    psi = PackedAgentState.of(initial_agent_state(agent, seed_key(0), observation_size, action_size, num_envs))
     random = RandomNumbers(agent, seed_key(0), action_size, copies=num_envs)
     buffer = _full_buffer((capacity or agent.capacity) // num_envs, observation_size, action_size, num_envs)
     rows = cycles_between_updates(agent, num_envs)

@@ -80,7 +80,7 @@ class SteppedLoop:
         if self.agent.learn_when == "batch":  # no more than the run fills: an agent step takes an environment step
             rows = min(rows, ceil(self.env_steps / env.num_envs) + ceil(self.agent.period / env.num_envs))
         return SteppedPosition(
-            psi=initial_agent_state(with_array_rates(self.agent), seed_key(seed), *sizes),
+            psi=initial_agent_state(with_array_rates(self.agent), seed_key(seed), *sizes, env.num_envs),
             buffer=Buffer.empty(rows, *sizes, env.num_envs),
         )
 

@@ -158,7 +158,7 @@ class Counter(gymnasium.Env[Any, Any]):
 class Spy(PPOAgent):
     """Learns nothing, tells from what it would have, and acts by its noise alone: next to nothing is compiled."""
 
-    def initialize(self, key: jax.Array, observation_size: int, action_size: int) -> PPOState:
+    def initialize(self, key: jax.Array, observation_size: int, action_size: int, num_envs: int = 1) -> PPOState:
         shapes = jax.eval_shape(partial(super().initialize, key, observation_size, action_size))
         return cast(PPOState, jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes))
 
