@@ -145,6 +145,7 @@ def test_wrong_input_is_one_sentence_and_leaves_no_folder(
         (f"{REACHER} --set hidden", "--set hidden: give NAME=VALUE with a field of ppo: advantages, batch, batch_end,"),
         ("--env Nope-v9 --dt 16ms --env-steps 9", "'Nope-v9' is not an environment that Gymnasium can make"),
         ("--env no_module:A-v0 --dt 16ms --env-steps 9", "'no_module:A-v0' needs"),
+        ("--task reacher --dt 16ms --env-steps 1e4 --seed 0-4", "as a range of seeds it is --seed 0 --seeds 5."),
         ("--task reacher --dt 16ms --env-steps 1.5", "'1.5' is not a whole number such as 2000 or 1e6."),
         (f"{REACHER} --batsh 10", "--batch"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -26,6 +27,12 @@ def parse_whole_number(text: str) -> int:
     except (ArithmeticError, ValueError, OverflowError):
         number = Fraction(1, 2)
     if number.denominator != 1:
+        if span := re.fullmatch(r"(\d{1,6})(?:-|:|\.\.)(\d{1,6})", text):
+            first, last = map(int, span.groups())
+            raise ValueError(
+                f"{quote(text)} is not a whole number: as a range of seeds it is --seed {first} "
+                f"--seeds {max(1, last - first + 1)}."
+            )
         raise ValueError(f"{quote(text)} is not a whole number such as 2000 or 1e6.")
     return number.numerator
 
