@@ -142,7 +142,10 @@ def test_wrong_input_is_one_sentence_and_leaves_no_folder(
             f"{REACHER} --set hiden=32",
             "--set hiden=32: give NAME=VALUE with a field of ppo: activation, advantages, batch, ",
         ),
-        (f"{REACHER} --set hidden", "--set hidden: give NAME=VALUE with a field of ppo: activation, advantages, batch, "),
+        (
+            f"{REACHER} --set hidden",
+            "--set hidden: give NAME=VALUE with a field of ppo: activation, advantages, batch, ",
+        ),
         ("--env Nope-v9 --dt 16ms --env-steps 9", "'Nope-v9' is not an environment that Gymnasium can make"),
         ("--env no_module:A-v0 --dt 16ms --env-steps 9", "'no_module:A-v0' needs"),
         ("--task reacher --dt 16ms --env-steps 1e4 --seed 0-4", "as a range of seeds it is --seed 0 --seeds 5."),

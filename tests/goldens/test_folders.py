@@ -11,7 +11,7 @@ import pytest
 from tests.goldens.conftest import Say
 from tests.goldens.goldens import DATA, digest, holds, holds_json, recording, steady
 from tests.goldens.test_results import data_of, drawn_in
-from tests.goldens.trained import kind_of, record, recorded, result_of
+from tests.goldens.trained import acting_in_numpy, kind_of, record, recorded, result_of
 
 FINISHED = "finished/reacher-ppo-16ms-seed0-9772da9db0"
 BEGUN = {
@@ -97,7 +97,7 @@ def test_a_run_that_was_stopped_is_resumed(say: Say, folders: Path, monkeypatch:
         "scores": {key: result[key] for key in ("episodes", "average_return", "last_tenth_return", "agent_steps")},
         "metrics": digest((run / "metrics.jsonl").read_bytes()),
     }
-    kind = kind_of(run)
+    kind, name = kind_of(run), acting_in_numpy(name) if "gymnasium" in name else name
     if recording():
         record(kind, name, bits)
     if name in recorded(kind):

@@ -28,6 +28,12 @@ def kind_of(run: Path) -> str:
     return ", ".join(f"{key} {machine[key]}" for key in _KIND)
 
 
+def acting_in_numpy(name: str) -> str:
+    """The name of a training whose agent acts in NumPy, which rounds by the instructions that it finds here."""
+    found: list[str] = np.show_config(mode="dicts")["SIMD Extensions"]["found"]
+    return f"{name} with {found[-1] if found else 'the least'}"
+
+
 def bits_of(run: Path, **asked: Any) -> dict[str, Any]:  # noqa: ANN401 - as `cycletime.train` has them
     """Hashes of a run's curve, metrics and policy, and its scores.
 
