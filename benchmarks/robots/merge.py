@@ -1,7 +1,7 @@
 """Merge what came back from trainings: python -m benchmarks.robots.merge FOLDER [FOLDER ...].
 
 Each folder has the `rows.jsonl` of one command, and perhaps `policies.tar`. results/robots gets every run that has a
-row there, once: rows.jsonl (the master), runs.csv, curves.npz, and policies/.
+row there, once: rows.jsonl (the master), runs.csv, curves.npz, and policies/. Then `page.py` makes the page anew.
 """
 
 from __future__ import annotations

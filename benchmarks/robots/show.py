@@ -22,13 +22,11 @@ from cycletime.rules.hyperparameters import align_columns
 HEAD = ("dt", "arm", "seeds", "score", "at the end", "lost to falls")
 
 
-def relative(judgement: Judgement, task: str, dt_ms: float, arm: str, measure: Measure) -> float | None:
-    """An arm's mean relative score over its seeds; None where the shipped values were not run or gained nothing."""
+def relative_scores(judgement: Judgement, task: str, dt_ms: float, arm: str, measure: Measure = "score") -> list[float]:
+    """An arm's relative scores, one for each seed; none where the shipped values were not run or gained nothing."""
     scale, start = judgement.scale(task, measure), judgement.untrained(task, dt_ms)
-    values = [
-        row["start"] if row[measure] is None else row[measure] for row in judgement.runs(task, dt_ms, arm).values()
-    ]
-    return None if scale is None else (fmean(values) - start) / scale
+    runs = [] if scale is None else judgement.runs(task, dt_ms, arm).values()
+    return [((row["start"] if row[measure] is None else row[measure]) - start) / scale for row in runs if scale]
 
 
 def lines_of(judgement: Judgement, task: str) -> Iterator[tuple[str, ...]]:
@@ -37,10 +35,11 @@ def lines_of(judgement: Judgement, task: str) -> Iterator[tuple[str, ...]]:
     for setting in sorted(settings, key=lambda setting: setting.dt_ms):
         for arm in setting.arms:
             if runs := judgement.runs(task, setting.dt_ms, arm):
-                scores = (relative(judgement, task, setting.dt_ms, arm, measure) for measure in ("score", "final"))
+                place = judgement, task, setting.dt_ms, arm
+                scores = relative_scores(*place, "score"), relative_scores(*place, "final")
                 falls = fmean(1.0 if row["fallen"] is None else row["fallen"] for row in runs.values())
                 seeds = ", ".join(map(str, sorted(runs)))
-                numbers = ("-" if score is None else f"{score:.2f}" for score in scores)
+                numbers = (f"{fmean(each):.2f}" if each else "-" for each in scores)
                 yield f"{setting.dt_ms:g} ms", arm, seeds, *numbers, f"{falls:.0%}"
 
 

@@ -19,7 +19,6 @@ from cycletime.experiments.horizons.candidates import (
     SAC_TRIAL,
 )
 from cycletime.experiments.horizons.page import (
-    NOT_RUN_TEXT,
     SAC_PARTS,
     best_horizons_table,
     fill_page,
@@ -31,6 +30,7 @@ from cycletime.experiments.horizons.preregistration import preregistered_rules
 from cycletime.experiments.horizons.results import Evidence
 from cycletime.experiments.horizons.verdicts import verdicts_text
 from cycletime.experiments.outcome import NotRunError, Outcome, read_results
+from cycletime.experiments.page_parts import NOT_RUN_TEXT
 from cycletime.studies.spec import Cell
 from tests.experiments.horizons.freezing import chosen_candidates, freeze
 from tests.experiments.horizons.made import BEST_S, NOTHING, by_horizons, save_results, save_trial

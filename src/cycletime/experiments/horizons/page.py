@@ -1,12 +1,7 @@
-"""The page's parts that are made from results: what stands between <!-- made: NAME --> and <!-- end -->.
-
-SAC's parts have names that begin with 'sac-'. A part may have text before it, <!-- made: NAME; text -->. Of parts
-whose results are not there, an algorithm's first one says so, and the others are empty.
-"""
+"""The page's parts that are made from results; SAC's have names that begin with 'sac-'."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,15 +11,13 @@ from pathlib import Path
 from statistics import median_low
 
 from cycletime.agents import SACAgent
-from cycletime.bounded import read_bounded_text
 from cycletime.duration import Duration
-from cycletime.errors import InputError
 from cycletime.experiments.horizons import sac_arms
-from cycletime.experiments.horizons.candidates import AlgorithmSpec
 from cycletime.experiments.horizons.ranking import MEASURES, START_KINDS, Interval, RuleComparison
 from cycletime.experiments.horizons.results import Evidence, all_evidence
 from cycletime.experiments.horizons.verdicts import decision_text, excluded_text, judged_predictions
 from cycletime.experiments.outcome import NotRunError, Outcome, OutcomeCell, Results, winners
+from cycletime.experiments.page_parts import Part, fill_parts, read_page
 from cycletime.reports.formatting import TextTable, dt_text, estimate_text
 from cycletime.reports.page.document import write_text
 from cycletime.rules.quantities import decay_in_seconds
@@ -157,7 +150,6 @@ def _interval_text(found: Interval) -> str:
 
 
 FIGURES = Path("figures", "horizons")
-NOT_RUN_TEXT = "What is missing here has not been run yet."
 IMAGES = {
     "tuned-horizons": ("tunings", "Maps of discount horizons against the cycle time, one for each task"),
     "search": ("search", "Scores on Reacher and Double Pendulum, by starting point and cycle time"),
@@ -194,14 +186,12 @@ SAC_PARTS: Mapping[str, Callable[[Evidence], str]] = {
 }
 """The same of SAC, whose candidates change how many updates there are, and whose trial has suggested one more."""
 PARTS_BY_ALGORITHM = {"ppo": PARTS, "sac": SAC_PARTS}
-_PART = re.compile(r"(<!-- made: ([\w-]+)(?:; ([^\n]*))? -->\n).*?(<!-- end -->)", re.DOTALL)
-_MAX_BYTES = 2**20
 
 
 def write_page(results: Results, page: Path) -> list[Path]:
     from cycletime.experiments.horizons.figures import save_figures
 
-    text = fill_page(read_bounded_text(page, _MAX_BYTES, encoding="utf-8"), all_evidence(results))
+    text = fill_page(read_page(page), all_evidence(results))
     figures = save_figures(results, page.parent / FIGURES) if f"({FIGURES.as_posix()}/" in text else []
     write_text(page, text)
     return [page, *figures]
@@ -218,26 +208,9 @@ def missing_figures(results: Results) -> dict[str, str]:
 
 
 def fill_page(text: str, evidence: Sequence[Evidence]) -> str:
-    known = {
-        each.spec.prefix + name: (make, each)
+    parts = {
+        each.spec.prefix + name: Part(each.spec.algorithm, partial(make, each))
         for each in evidence
         for name, make in PARTS_BY_ALGORITHM[each.spec.algorithm].items()
     }
-    missing: list[tuple[AlgorithmSpec, NotRunError]] = []
-
-    def made(part: re.Match[str]) -> str:
-        begin, name, words, end = part.groups()
-        if name not in known:
-            raise InputError(f"The page has a part {name!r}: there are {', '.join(known)}.")
-        make, whose = known[name]
-        try:
-            content = [words, make(whose)]
-        except NotRunError as error:
-            content = [] if any(each == whose.spec for each, _ in missing) else [NOT_RUN_TEXT]
-            missing.append((whose.spec, error))
-        return "\n".join([begin, *(f"{each}\n" for each in content if each), end])
-
-    text, parts = _PART.subn(made, text)
-    if parts and len(missing) == parts:
-        raise missing[0][1]  # what is there must not be lost by looking in the wrong folder
-    return text
+    return fill_parts(text, parts)
