@@ -27,6 +27,8 @@ TITLE_SIZE = 8
 _SINGLE_SIZE = (6.4, 4.8)
 """Of a figure with one panel, in inches."""
 _COLUMNS = 3
+_MOST_COLUMNS = 6
+"""Panels side by side; more make further rows."""
 _MARKED_EVERY = 20
 """Bins from one marker of a learning curve to the next."""
 _DODGE = 0.02
@@ -64,10 +66,16 @@ def share_vertical_axis(figures: Sequence[Figure]) -> None:
 
 def _draw_points(figure: Figure, spec: FigureSpec) -> None:
     width = 4.4 if spec.x_axis == "categories" else 3.3
-    figure.set_size_inches(_SINGLE_SIZE if len(spec.panels) == 1 else (width * len(spec.panels), 4.2))
-    every = figure.subplots(1, len(spec.panels), sharey=spec.same_scale, squeeze=False)[0]
-    every[0].set_ylabel(spec.y_label)
-    for axes, panel in zip(every, spec.panels, strict=True):
+    count = len(spec.panels)
+    rows = ceil(count / _MOST_COLUMNS)
+    columns = ceil(count / rows)
+    figure.set_size_inches(_SINGLE_SIZE if count == 1 else (width * columns, 4.2 * rows))
+    every = figure.subplots(rows, columns, sharey=spec.same_scale, squeeze=False)
+    for axes in every[:, 0]:
+        axes.set_ylabel(spec.y_label)
+    for axes in every.flat[count:]:
+        axes.remove()
+    for axes, panel in zip(every.flat, spec.panels, strict=False):
         axes.set_title(panel.title, fontsize=TITLE_SIZE, fontweight="bold")
         if panel.lines:
             _format_thousands(axes)
