@@ -283,6 +283,8 @@ def test_discrete_and_dict_actions_are_delayed_too() -> None:
     assert env.unwrapped.get_wrapper_attr("applied") == [5, 5, 6]  # the action nearest to zero first
     with pytest.raises(InputError, match=r"initial_action is \{'turn': .*: give one in the action space Dict"):
         ActionDelay(Panel(), "10ms", initial_action={"turn": [1.5, 2], "press": 1})
+    with pytest.raises(InputError, match=r"initial_action is 1180\d+: give one in the action space Discrete"):
+        ActionDelay(Switch(), "10ms", initial_action=2**70)
     panel = ActionDelay(Panel(), "10ms")
     panel.reset()
     panel.step({"turn": np.array([2, 2], np.float32), "press": 0})

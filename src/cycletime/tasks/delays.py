@@ -249,7 +249,7 @@ def _initial_action(space: spaces.Space[Any], given: Any) -> tuple[Any, Any]:  #
     if given is None:
         return create_zero_array(space), None
     if isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
-        with suppress(TypeError, ValueError):
+        with suppress(TypeError, ValueError, OverflowError):
             element = np.asarray(given, space.dtype)
             is_cast = np.issubdtype(element.dtype, np.integer) and not np.array_equal(element, given)  # 1 of 1.7
             action = element[()] if isinstance(space, spaces.Discrete) else element
