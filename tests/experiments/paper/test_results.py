@@ -62,6 +62,16 @@ def test_results_of_other_studies_and_their_behaviour_stay(tmp_path: Path) -> No
     assert sorted(read_paper_results(results).behaviours) == ["ppo-baseline", "ppo-pendulum"]
 
 
+def test_damaged_behaviour_of_policies_is_refused_and_stays(tmp_path: Path) -> None:
+    file = tmp_path / "results" / "behaviour.json"
+    file.parent.mkdir()
+    file.write_text("{")
+    study_folder(tmp_path / "out", "ppo-baseline")
+    with pytest.raises(InputError, match=r"behaviour\.json cannot be read as behaviour of policies: "):
+        collect_results(PAPER, tmp_path / "out", file.parent)
+    assert file.read_text() == "{"
+
+
 def test_results_are_not_replaced_by_those_that_say_less(tmp_path: Path) -> None:
     results = tmp_path / "results"
     study_folder(tmp_path / "large", "ppo-baseline", size=Size(0.02, 3))

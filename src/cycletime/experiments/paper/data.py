@@ -58,10 +58,11 @@ def read_paper_results(folder: Path) -> PaperResults:
     return PaperResults(outcomes, folder=folder, behaviours=read_behaviours(file) if file.exists() else {})
 
 
-def save_behaviours(behaviours: Mapping[str, Any], path: Path) -> None:
+def save_behaviours(behaviours: dict[str, Any], path: Path) -> None:
     """Keep what `behaviour.measure_behaviour` gives; that of other studies stays."""
-    every = {**(_behaviours_as_json(path) if path.exists() else {}), **behaviours}
-    text = json.dumps({"format": BEHAVIOUR_FORMAT, "behaviours": every}, allow_nan=False) + "\n"
+    if path.exists() and read_behaviours(path):  # which refuses what is damaged
+        behaviours = _behaviours_as_json(path) | behaviours
+    text = json.dumps({"format": BEHAVIOUR_FORMAT, "behaviours": behaviours}, allow_nan=False) + "\n"
     write_whole(path, lambda unfinished: unfinished.write_text(text))
 
 
