@@ -253,6 +253,8 @@ class PrintVerdicts(ResultsOptions):
         from cycletime.experiments.outcome import NotRunError
 
         if self.json:
+            if self.names:
+                raise InputError(f"--json has all verdicts: leave {' '.join(self.names)} out.")
             self.print_json("verdicts")
             return 0
         data, verdicts, texts = self.read(), self.declared.verdicts, []

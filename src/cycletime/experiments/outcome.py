@@ -250,7 +250,8 @@ def mean_score(cell: OutcomeCell) -> Estimate | None:
 
 class NotRunError(InputError):
     def __init__(self, *needed: str, remedy: str = "") -> None:
-        super().__init__(remedy or f"{', '.join(needed)}: this has not been run.")
+        makes = "'cycletime experiment run' runs it, and 'experiment collect' keeps its results"
+        super().__init__(remedy or f"{', '.join(needed)}: this has not been run; {makes}.")
         self.needed = needed
 
 

@@ -82,7 +82,11 @@ def test_without_any_results_all_is_not_run(
 ) -> None:
     empty = ("--results", str(tmp_path))
     assert said(capsys, "verdicts", *empty).count("not run\n") == len(CLAIMS)
-    assert "sac-gamma-sweep: this has not been run." in said(capsys, "table", "sac-tuned", *empty, status=2)
+    assert (
+        "sac-gamma-sweep: this has not been run; 'cycletime experiment run' runs it, and 'experiment collect'"
+        in said(capsys, "table", "sac-tuned", *empty, status=2)
+    )
+    assert "--json has all verdicts: leave 5 out." in said(capsys, "verdicts", "5", "--json", *empty, status=2)
     assert "The paper has no table 'ppo': there are ppo-tuned, sac-tuned" in said(
         capsys, "table", "ppo", *empty, status=2
     )

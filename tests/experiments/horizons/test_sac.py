@@ -154,5 +154,7 @@ def test_what_was_not_run_is_told_once_and_what_was_is_shown(searched: Evidence)
 
 
 def test_a_page_of_which_nothing_was_run_is_left_alone(tmp_path: Path) -> None:
-    with pytest.raises(NotRunError, match=r"^sac-tuning-reacher: this has not been run\.$"):
+    with pytest.raises(
+        NotRunError, match=r"^sac-tuning-reacher: this has not been run; 'cycletime experiment run' runs it, "
+    ):
         fill_page(PAGE, [Evidence(read_results(tmp_path), ALGORITHM_SPECS["sac"])])
