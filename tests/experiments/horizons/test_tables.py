@@ -39,7 +39,7 @@ def test_verdicts_and_predictions_are_those_of_the_trial(evidence: Evidence) -> 
         [f"`{name}`", f"**{trial.verdict(name)}**"] for name in trial.judged
     ]
     _, told = cells_of(page.predictions_table(evidence))
-    for name, row in zip(trial.candidates, told, strict=True):
+    for name, row in zip(trial.judged, told, strict=True):
         became = list(judged_predictions(trial, evidence.predictions, name).values())
         assert [int(number) for number in row[1:4]] == [
             became.count(word) for word in ("held", "refuted", "not decided")
