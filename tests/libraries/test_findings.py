@@ -325,6 +325,7 @@ def test_without_a_cycle_time_what_is_in_steps_is_still_found() -> None:
     found = configuration({}, RSL_RL | {"num_steps_per_env": 2}, environment=None)
     assert kinds(found) == {"short-rollout"}
     assert find_inconsistencies(configuration({}, {}, environment=None)) == []
+    assert configuration(ISAAC_LAB | {"sim.dt": float("inf")}).cycle_time is None
 
 
 def test_the_meaning_in_seconds() -> None:

@@ -261,6 +261,7 @@ def test_a_helper_that_passes_its_arguments_on(tmp_path: Path) -> None:
         "x = y\ny = x\nclass C:\n    decimation = x\n",
         "class C:\n    gamma = " + "-" * 3000 + "1\n",
         "class C:\n    gamma = 9.0 ** 9.0 ** 9.0\n    decimation = 1 / 0\n",
+        f"class C:\n    gamma = int(1e400)\n    decimation = float({10**400})\n",
         "from m import *\nclass C(D):\n    decimation = 4\n",
     ],
 )

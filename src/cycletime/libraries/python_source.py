@@ -329,7 +329,8 @@ class SourceReader:
     def _number(self, node: ast.UnaryOp | ast.BinOp, scope: _Scope, module: _Module) -> _Found | None:
         parts = [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
         numbers = [self._evaluate(part, scope, module) for part in parts]
-        value = _calculate(node.op, [each.value if isinstance(each, Leaf) else None for each in numbers])
+        operation = _OPERATIONS.get(type(node.op))
+        value = operation and _calculate(operation, *numbers)
         return None if value is None else Leaf(value, module.path, node.lineno)
 
     def _name(self, node: ast.Name, scope: _Scope, module: _Module) -> _Found | None:
@@ -390,9 +391,8 @@ class SourceReader:
             original = self._evaluate((node.args or owner)[0], scope, module)
             return Tree({**original.copy().children, **_tree(given).children}) if isinstance(original, Tree) else None
         if name in _CONVERSIONS and len(node.args) == 1:
-            number = self._evaluate(node.args[0], scope, module)
-            is_number = isinstance(number, Leaf) and type(number.value) in (int, float)
-            return Leaf(_CONVERSIONS[name](number.value), module.path, node.lineno) if is_number else None  # type: ignore[union-attr, arg-type]
+            value = _calculate(_CONVERSIONS[name], self._evaluate(node.args[0], scope, module))
+            return None if value is None else Leaf(value, module.path, node.lineno)
         return _tree(given) if given or not node.args else None
 
 
@@ -514,15 +514,16 @@ _OPERATIONS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.Pow: lambda base, exponent: float(base) ** float(exponent),
     ast.USub: operator.neg,
 }
-_CONVERSIONS: Mapping[str, Callable[[float], float]] = {"int": int, "float": float, "round": round}
+_CONVERSIONS: Mapping[str, Callable[..., Any]] = {"int": int, "float": float, "round": round}
 
 
-def _calculate(op: ast.AST, numbers: Sequence[object]) -> float | None:
+def _calculate(operation: Callable[..., Any], *found: _Found) -> float | None:
     """A number that literals give; texts and large numbers are left alone."""
-    if type(op) not in _OPERATIONS or not all(type(each) in (int, float) for each in numbers):
+    numbers = [each.value for each in found if isinstance(each, Leaf) and type(each.value) in (int, float)]
+    if len(numbers) < len(found):
         return None
     try:
-        value = _OPERATIONS[type(op)](*numbers)
+        value = operation(*numbers)
     except (ZeroDivisionError, OverflowError):
         return None
     return value if not isinstance(value, complex) and abs(value) < _LARGEST else None

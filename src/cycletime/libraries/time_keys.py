@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cycletime.duration import Duration
@@ -241,9 +241,7 @@ def stated_cycle_time(library: str, settings: Mapping[str, object]) -> tuple[Dur
 
 def _fraction(value: object) -> Fraction | None:
     """A positive number as it is written."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        return None
-    return Fraction(str(value))
+    return Fraction(str(value)) if _is_number(value) and 0 < value < inf else None  # type: ignore[operator]
 
 
 _SURELY_A_COUNT = 10_000
