@@ -149,9 +149,6 @@ def power_with_floor(steps: float) -> Law:
 
     The floor stops a horizon from falling below it, and raises none that was below it at dt0: such a value is kept at
     longer cycles. At shorter cycles every horizon has more steps, and the floor says nothing.
-
-    Raises:
-        InputError: if the steps are not a positive number.
     """
     if not _is_finite(steps) or steps <= 0:
         raise InputError(f"steps is {steps!r}: it must be a finite number greater than 0.")
@@ -164,11 +161,7 @@ def power_with_floor(steps: float) -> Law:
 
 
 def capped_power_with_floor(steps: float) -> Law:
-    """As `power_with_floor`, but kept at shorter cycles, as the paper's min keeps a value.
-
-    Raises:
-        InputError: if the steps are not a positive number.
-    """
+    """As `power_with_floor`, but kept at shorter cycles, as the paper's min keeps a value."""
     with_floor = power_with_floor(steps)
     return Law(
         f"{with_floor.name}, with the min",
@@ -179,11 +172,7 @@ def capped_power_with_floor(steps: float) -> Law:
 
 
 def rho_power(exponent: float) -> Law:
-    """x0 * rho^exponent: -1/2 is the square root, 0 keeps the value.
-
-    Raises:
-        InputError: if the exponent is not finite.
-    """
+    """x0 * rho^exponent: -1/2 is the square root, 0 keeps the value."""
     if not _is_finite(exponent):
         raise InputError(f"exponent is {exponent!r}: it must be a finite number.")
     return Law(
@@ -195,11 +184,7 @@ def rho_power(exponent: float) -> Law:
 
 
 def capped_rho_power(exponent: float) -> Law:
-    """min(x0, x0 * rho^exponent), which never raises a value, as the paper's min does not.
-
-    Raises:
-        InputError: if the exponent is not finite.
-    """
+    """min(x0, x0 * rho^exponent), which never raises a value, as the paper's min does not."""
     plain = rho_power(exponent)
     compute = partial(_capped_rho_power, exponent=float(exponent))
     return Law(f"{plain.name}, with the min", f"min(x0, {plain.formula})", plain.source, compute)

@@ -150,12 +150,6 @@ _PARAMETERS: Mapping[tuple[str, str], Callable[[float], Law]] = {
 }
 """By the law and its parameter, what makes the law."""
 _LONG_NAMES = {law.name: law for law in _LAWS.values()}
-_LONG_NAMES_WITH_NUMBER: Mapping[str, Callable[[float], Law]] = {
-    f"{POWER.name}, at least N steps": power_with_floor,
-    f"{POWER.name}, at least N steps, with the min": capped_power_with_floor,
-    "a power of rho, N": rho_power,
-    "a power of rho, N, with the min": capped_rho_power,
-}
 _NUMBER = r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)"
 
 
@@ -163,8 +157,8 @@ def law_named(name: str) -> Law:
     """The law of a name, such as 'power', or of a long one, such as 'per second, of a decay, at least 6 steps'."""
     if law := _LAWS.get(name) or _LONG_NAMES.get(name):
         return law
-    for pattern, make_law in _LONG_NAMES_WITH_NUMBER.items():
-        if found := re.fullmatch(re.escape(pattern).replace("N", _NUMBER), name):
+    for make_law in _PARAMETERS.values():
+        if found := re.fullmatch(re.escape(make_law(6).name).replace("6", _NUMBER), name):
             return make_law(float(found[1]))
     if needed := [parameter for known, parameter in _PARAMETERS if known == name]:
         raise InputError(f"{quote(name)} needs {needed[0]}: give {{ law = {name!r}, {needed[0]} = NUMBER }}.")
