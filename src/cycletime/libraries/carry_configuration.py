@@ -96,7 +96,8 @@ class CarriedConfiguration:
         library = self.before.library
         dashes = "--" if self.before.files[0].kind == "flags" or library in ("cleanrl", "lerobot") else ""
         names = {name: name.replace("_", "-") if library == "cleanrl" else name for name in self.changed()}
-        return [f"{dashes}{names[name]}={_override(value)}" for name, value in self.changed().items()]
+        texts = {name: str(value).replace(" ", "") for name, value in self.changed().items()}  # a list is one word
+        return [f"{dashes}{names[name]}={text}" for name, text in texts.items()]
 
     def _by_file(self) -> Iterator[tuple[ConfigFile, dict[KeyPath, Any]]]:
         for file in self.before.files:
@@ -115,10 +116,6 @@ def _element_changes(changes: Mapping[KeyPath, Any], file: ConfigFile) -> dict[K
         else:
             found[path] = value
     return found
-
-
-def _override(value: object) -> str:
-    return str(value).replace(" ", "") if isinstance(value, list) else str(value)
 
 
 def carry_configuration(

@@ -323,9 +323,6 @@ class SourceReader:
             return Leaf(Opaque(ast.unparse(node)), module.path, node.lineno, comment)
         return Leaf(found.value, module.path, node.lineno, comment)
 
-    def _constant(self, node: ast.Constant, scope: _Scope, module: _Module) -> _Found:
-        return Leaf(node.value, module.path, node.lineno)
-
     def _number(self, node: ast.UnaryOp | ast.BinOp, scope: _Scope, module: _Module) -> _Found | None:
         parts = [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
         numbers = [self._evaluate(part, scope, module) for part in parts]
@@ -351,9 +348,6 @@ class SourceReader:
             return _tree({str(at): each for at, each in enumerate(parts)})
         values = [each.value for each in parts if isinstance(each, Leaf) and not isinstance(each.value, Opaque)]
         return Leaf(values, module.path, node.lineno) if len(values) == len(parts) else None
-
-    def _function(self, node: ast.Lambda, scope: _Scope, module: _Module) -> _Found:
-        return _Definition(node, module)
 
     def _attribute(self, node: ast.Attribute, scope: _Scope, module: _Module) -> _Found | None:
         if (found := self._reference(node, module)) is not None:
@@ -397,7 +391,7 @@ class SourceReader:
 
 
 _FOLLOWED: Mapping[type[ast.expr], Callable[..., _Found | None]] = {
-    ast.Constant: SourceReader._constant,
+    ast.Constant: lambda _, node, __, module: Leaf(node.value, module.path, node.lineno),
     ast.UnaryOp: SourceReader._number,
     ast.BinOp: SourceReader._number,
     ast.Name: SourceReader._name,
@@ -405,7 +399,7 @@ _FOLLOWED: Mapping[type[ast.expr], Callable[..., _Found | None]] = {
     ast.Dict: SourceReader._dictionary,
     ast.List: SourceReader._sequence,
     ast.Tuple: SourceReader._sequence,
-    ast.Lambda: SourceReader._function,
+    ast.Lambda: lambda _, node, __, module: _Definition(node, module),
     ast.Call: SourceReader._call,
 }
 
