@@ -73,7 +73,12 @@ def test_a_robot_is_trained_stopped_at_once_and_goes_on(
 
 def test_a_robot_s_run_may_learn_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[RunFolder] = []
-    monkeypatch.setattr(train, "train_robot_by_id", lambda folder, options: begun.append(folder))
+
+    def train_robots(folders: list[RunFolder], options: object) -> int:
+        begun.extend(folders)
+        return 0
+
+    monkeypatch.setattr(train, "train_robots_by_id", train_robots)
     assert main([*WORDS.replace("actor-critic", "sac").split(), "--learner", "background", "--out", str(tmp_path)]) == 0
     assert [(folder.spec.engine.name, folder.spec.engine.learner) for folder in begun] == [("real-time", "background")]
 

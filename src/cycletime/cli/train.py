@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -118,15 +119,18 @@ def _trained(folder: RunFolder, env: gymnasium.Env[Any, Any], options: RunOption
     return ended
 
 
-def train_robot_by_id(folder: RunFolder, options: RunOptions) -> int:
-    """Train a run on a robot that is made by its id alone, in a folder that need not be there; the exit status."""
+def train_robots_by_id(folders: Sequence[RunFolder], options: RunOptions) -> int:
+    """Train runs on robots that are made by their ids alone, in folders that need not be there; the exit status."""
     from cycletime.training.worlds import make_env
 
-    if folder.is_finished:
-        print(f"finished before: {result_line(folder.result(), folder.path)}", flush=True)
-        return 0
-    to_go_on = f"cycletime resume {shlex.quote(str(folder.path))}"
-    return train_on_robot(folder, lambda: make_env(folder.spec.world, folder.spec.dt), options, to_go_on)
+    for folder in folders:
+        if folder.is_finished:
+            print(f"finished before: {result_line(folder.result(), folder.path)}", flush=True)
+            continue
+        make, to_go_on = partial(make_env, folder.spec.world, folder.spec.dt), shlex.quote(str(folder.path))
+        if status := train_on_robot(folder, make, options, f"cycletime resume {to_go_on}"):
+            return status
+    return 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,27 +161,18 @@ class Train(AgentOptions, TaskOptions):
 
         use_device(engine_for(specs[0]).jax_device(specs[0]))
         self.check()  # before there is a folder
-        if runs_on_robot(specs[0]):
-            return self._train_on_robots(specs)
-        batch = make_batch(specs[: engine_for(specs[0]).together(specs[0])])
-        folders = [RunFolder.create(self.out, spec) for spec in specs]
+        folders = [RunFolder(self.out / spec.name, spec) for spec in specs]
         if not self.resume:
             _refuse_begun(folders)
-        elif not any(folder.has_begun or folder.is_finished for folder in folders):
+        if runs_on_robot(specs[0]):
+            return train_robots_by_id(folders, self)
+        batch = make_batch(specs[: engine_for(specs[0]).together(specs[0])])
+        for folder in folders:
+            folder.make()
+        if self.resume and not any(folder.has_begun or folder.is_finished for folder in folders):
             print_status("No checkpoint found; starting a new run.")
         print_status(describe_run(specs[0], batch.env_infos[0]))
         return train_all(folders, self, batch)
-
-    def _train_on_robots(self, specs: list[RunSpec]) -> int:
-        from cycletime.training.run_folder import RunFolder
-
-        for spec in specs:
-            folder = RunFolder(self.out / spec.name, spec)
-            if not self.resume:
-                _refuse_begun([folder])
-            if status := train_robot_by_id(folder, self):
-                return status
-        return 0
 
     def specs(self) -> list[RunSpec]:
         from cycletime.training.make_specs import make_specs
@@ -238,5 +233,5 @@ class Resume(RunOptions):
             raise InputError(f"The runs are for different engines or devices ({words}): resume them apart.")
         use_device(engine_for(opened[0].spec).jax_device(opened[0].spec))
         if runs_on_robot(opened[0].spec):
-            return next((status for folder in opened if (status := train_robot_by_id(folder, self))), 0)
+            return train_robots_by_id(opened, self)
         return train_all(opened, self)
