@@ -19,7 +19,7 @@ from cycletime.errors import InputError, printable
 from cycletime.rules.hyperparameters import align_columns
 
 if TYPE_CHECKING:
-    from cycletime.studies.advice import Advice, Question
+    from cycletime.studies.advice import Question
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class Advise(ValueOptions, TaskOptions):
 
     def run(self) -> int:
         """Ask, run, and print the answer; status 1 where there is none yet."""
-        from cycletime.reports.advice_text import save_advice
+        from cycletime.reports.advice_text import advice_table, save_advice
         from cycletime.studies.advice_search import Budget, MachineMeasurements, advise
         from cycletime.studies.executors import make_executor
         from cycletime.studies.progress import StudyProgress
@@ -94,7 +94,9 @@ class Advise(ValueOptions, TaskOptions):
         if self.json:
             print(json.dumps({**advice.as_json(), "answer": answer}, indent=2))
         else:
-            print(_as_text(advice, answer, self.out))
+            where = f"The study is in {self.out}: 'cycletime report {self.out}' tells more of it."
+            table = align_columns(advice_table(advice), underlined=False)
+            print(printable("\n".join([*table, "", *answer, "", where])))
         if advice.ended == "stopped":
             print_status("Stopped. The same command goes on.")
             return stopper.status
@@ -184,10 +186,3 @@ def _print_unless_stopped(stopped: Callable[[], bool], text: str) -> None:
     if stopped():
         raise KeyboardInterrupt
     print_status(text)
-
-
-def _as_text(advice: Advice, answer: list[str], out: Path) -> str:
-    from cycletime.reports.advice_text import advice_table
-
-    where = f"The study is in {out}: 'cycletime report {out}' tells more of it."
-    return printable("\n".join([*align_columns(advice_table(advice), underlined=False), "", *answer, "", where]))

@@ -141,7 +141,12 @@ def _explained(carried: CarriedConfiguration, notes: tuple[str, ...], details: b
         blocks.append("Nothing changes.")
     if yours := [each for each in carried.changes if each.treatment == "yours"]:
         blocks.append("\n".join(["NOT carried: set these yourself, if the reason holds", *_rows(yours)]))
-    blocks += _kept(carried)
+    kept: dict[str, list[str]] = {}
+    for each in carried.changes:
+        if each.treatment == "kept":
+            kept.setdefault(each.reason, []).append(each.name)
+    if kept:
+        blocks.append("\n".join(["Kept", *(f"  {reason}: {', '.join(names)}" for reason, names in kept.items())]))
     if all_notes := (*carried.notes, *notes):
         blocks.append("\n".join(f"note: {note}" for note in all_notes))
     return "\n\n".join(blocks)
@@ -150,16 +155,6 @@ def _explained(carried: CarriedConfiguration, notes: tuple[str, ...], details: b
 def _rows(changes: list[Change]) -> list[str]:
     lines = [(str(each.line or ""), each.name, _value(each.old), _value(each.new), each.reason) for each in changes]
     return [f"  {line}" for line in align_columns([("line", "setting", "from", "to", "why"), *lines])]
-
-
-def _kept(carried: CarriedConfiguration) -> list[str]:
-    by_reason: dict[str, list[str]] = {}
-    for each in carried.changes:
-        if each.treatment == "kept":
-            by_reason.setdefault(each.reason, []).append(each.name)
-    if not by_reason:
-        return []
-    return ["\n".join(["Kept", *(f"  {reason}: {', '.join(names)}" for reason, names in by_reason.items())])]
 
 
 def _value(value: object) -> str:
