@@ -11,11 +11,19 @@ import pygame
 import pytest
 
 from cycletime.errors import InputError
-from cycletime.tasks import Acrobot, CartPole, MountainCar, Pendulum, URReacher
-from cycletime.tasks.render import Frame, Window, draw_double_pendulum, draw_reacher
+from cycletime.tasks import Acrobot, CartPole, DoublePendulum, MountainCar, Pendulum, Reacher, URReacher
+from cycletime.tasks.render import Frame, Window
 from cycletime.ur5 import flange_at
 
 GREEN, RED, SLATE, AMBER, BLUE = (24, 165, 120), (226, 74, 72), (74, 85, 104), (240, 160, 48), (43, 98, 160)
+
+
+def draw_reacher(q1: float, q2: float, target: tuple[float, float], caption: str = "") -> Frame:
+    return Reacher().picture((q1, q2, 0.0, 0.0, *target), caption)
+
+
+def draw_double_pendulum(x: float, th: float, ga: float) -> Frame:
+    return DoublePendulum().picture((x, th, ga, 0.0, 0.0, 0.0))
 
 
 @pytest.mark.parametrize(("q1", "q2"), [(0.0, 0.0), (pi / 2, 0.0), (0.5, 1.0), (-2.0, 2.5)])

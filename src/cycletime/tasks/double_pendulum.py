@@ -7,7 +7,7 @@ on which reward and termination depend, is one step late.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
+from math import cos, inf, sin
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
@@ -18,7 +18,7 @@ import numpy as np
 from cycletime.duration import Duration
 from cycletime.tasks.closed_form import ClosedFormTask, Numbers
 from cycletime.tasks.physics import damping_factor, limit_impulse, limited_speed, sine_and_cosine
-from cycletime.tasks.render import Frame, draw_double_pendulum
+from cycletime.tasks.render import AMBER, BLUE, FLOOR, INK, SLATE, WHITE, Canvas, Frame
 
 CART_MASS, POLE_MASS, POLE_INERTIA = 10.47197598009977, 4.198739082051421, 0.217564678634353
 POLE_CENTRE, POLE_LENGTH = 0.30000001192092896, 0.6000000238418579
@@ -93,7 +93,26 @@ class DoublePendulum(ClosedFormTask):
         return 0.0, th, ga, 0.0, 0.0, 0.0
 
     def picture(self, numbers: Numbers, caption: str = "") -> Frame:
-        return draw_double_pendulum(numbers[0], numbers[1], numbers[2], caption)
+        """From the side; an episode ends when the white dot sinks to the dashed line."""
+        x, th, ga = numbers[:3]
+        knee = (x + 0.6 * sin(th), 0.6 * cos(th))
+        middle = (knee[0] + 0.3 * sin(th + ga), knee[1] + 0.3 * cos(th + ga))
+        tip = (knee[0] + 0.6 * sin(th + ga), knee[1] + 0.6 * cos(th + ga))
+        canvas = Canvas(640, 440, pixels_per_m=222, origin=(320, 340))
+        canvas.box((-1.38, -0.38), (1.38, 1.47), 0.03, FLOOR)
+        for dash in range(-18, 18):
+            canvas.bar((0.07 * dash, 0.7), (0.07 * dash + 0.03, 0.7), 0.004, (178, 188, 201))
+        canvas.bar((-1.15, 0.0), (1.15, 0.0), 0.018, SLATE)
+        for post in (-1.16, 1.16):  # the cart's middle stops at 1 m, so the posts stand half a cart further out
+            canvas.bar((post, -0.09), (post, 0.09), 0.02, SLATE)
+        canvas.box((x - 0.11, -0.08), (x + 0.11, 0.08), 0.03, INK)
+        canvas.bar((x, 0.0), knee, 0.04, BLUE)
+        canvas.bar(knee, tip, 0.034, AMBER)
+        for joint in ((x, 0.0), knee):
+            canvas.disc(joint, 0.045, INK)
+            canvas.disc(joint, 0.018, WHITE)
+        canvas.disc(middle, 0.014, WHITE)
+        return canvas.picture(caption)
 
     def observe(self, state: DoublePendulumState) -> jax.Array:
         sin_1, cos_1 = sine_and_cosine(state.lower)

@@ -7,7 +7,7 @@ late, the energy cost takes the raw action though the torque is clipped, and the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
+from math import cos, inf, sin
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
@@ -18,7 +18,7 @@ import numpy as np
 from cycletime.duration import Duration
 from cycletime.tasks.closed_form import ClosedFormTask, Numbers
 from cycletime.tasks.physics import damping_factor, limit_impulse, limited_speed, sine_and_cosine
-from cycletime.tasks.render import Frame, draw_reacher
+from cycletime.tasks.render import BLUE, FLOOR, GREEN, GRID, INK, RED, SHADE, SKY, SLATE, WHITE, Canvas, Frame, Point
 
 LINK_MASS, LINK_INERTIA = 0.03560471552353649, 1.4835298232074667e-4
 TIP_MASS, TIP_INERTIA = 0.0041887902047863905, 1.6755160819145562e-7
@@ -97,7 +97,28 @@ class Reacher(ClosedFormTask):
         return q1, q2, 0.0, 0.0, tx, ty
 
     def picture(self, numbers: Numbers, caption: str = "") -> Frame:
-        return draw_reacher(numbers[0], numbers[1], (numbers[4], numbers[5]), caption)
+        """From above: arena, target, the arm's two links and its fingertip."""
+        q1, q2, target = numbers[0], numbers[1], (numbers[4], numbers[5])
+        elbow = (0.1 * cos(q1), 0.1 * sin(q1))
+        wrist = (elbow[0] + 0.1 * cos(q1 + q2), elbow[1] + 0.1 * sin(q1 + q2))
+        tip = (elbow[0] + 0.11 * cos(q1 + q2), elbow[1] + 0.11 * sin(q1 + q2))
+        canvas = Canvas(480, 480, pixels_per_m=700, origin=(240, 240))
+        canvas.box((-0.3, -0.3), (0.3, 0.3), 0.02, SLATE)
+        canvas.box((-0.29, -0.29), (0.29, 0.29), 0.01, FLOOR)
+        for line in (-0.2, -0.1, 0.0, 0.1, 0.2):
+            canvas.bar((line, -0.29), (line, 0.29), 0.0006, GRID)
+            canvas.bar((-0.29, line), (0.29, line), 0.0006, GRID)
+        for radius, colour in ((0.017, (250, 219, 216)), (0.011, RED), (0.004, WHITE)):
+            canvas.disc(target, radius, colour)
+        for start, end in (((0.0, 0.0), elbow), (elbow, tip)):
+            canvas.bar(_below(start), _below(end), 0.012, SHADE)
+        canvas.bar(elbow, wrist, 0.01, SKY)
+        canvas.disc(tip, 0.01, GREEN)
+        canvas.bar((0.0, 0.0), elbow, 0.012, BLUE)
+        for joint, radius in (((0.0, 0.0), 0.017), (elbow, 0.013)):
+            canvas.disc(joint, radius, INK)
+            canvas.disc(joint, 0.4 * radius, WHITE)
+        return canvas.picture(caption)
 
     def observe(self, state: ReacherState) -> jax.Array:
         sin_1, cos_1 = sine_and_cosine(state.q1)
@@ -157,6 +178,10 @@ class Reacher(ClosedFormTask):
         tip_x = LINK_LENGTH * cos_1 + ELBOW_TO_TIP * cos_12
         tip_y = LINK_LENGTH * sin_1 + ELBOW_TO_TIP * sin_12
         return tip_x - state.target_x, tip_y - state.target_y
+
+
+def _below(point: Point) -> Point:
+    return point[0] + 0.004, point[1] - 0.006
 
 
 def _drag(w1: jax.Array, w2: jax.Array, sin_2: jax.Array, cos_2: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -1,4 +1,4 @@
-"""What draws pictures of tasks, and those of the paper's from plain joint values, so that both their forms look alike.
+"""What draws pictures of tasks: colours, a canvas in metres, and a window.
 
 pygame (extra ``render``) is loaded with the first picture. Pictures are drawn off screen and need no display.
 """
@@ -9,7 +9,7 @@ import importlib
 import os
 import weakref
 from collections.abc import Callable
-from math import cos, hypot, sin
+from math import hypot
 from time import monotonic, sleep
 from types import ModuleType
 from typing import Any, ClassVar, TypeAlias
@@ -33,52 +33,6 @@ _SMOOTHING = 2
 """A picture is drawn so many times larger and then averaged: smooth edges for shapes of any width."""
 _FRAME_S = 0.0159
 """Just below 16 ms: a whole number of steps of both tasks, and about one refresh of a screen."""
-
-
-def draw_reacher(q1: float, q2: float, target: Point, caption: str = "") -> Frame:
-    """The Reacher from above: arena, target, the arm's two links and its fingertip."""
-    elbow = (0.1 * cos(q1), 0.1 * sin(q1))
-    wrist = (elbow[0] + 0.1 * cos(q1 + q2), elbow[1] + 0.1 * sin(q1 + q2))
-    tip = (elbow[0] + 0.11 * cos(q1 + q2), elbow[1] + 0.11 * sin(q1 + q2))
-    canvas = Canvas(480, 480, pixels_per_m=700, origin=(240, 240))
-    canvas.box((-0.3, -0.3), (0.3, 0.3), 0.02, SLATE)
-    canvas.box((-0.29, -0.29), (0.29, 0.29), 0.01, FLOOR)
-    for line in (-0.2, -0.1, 0.0, 0.1, 0.2):
-        canvas.bar((line, -0.29), (line, 0.29), 0.0006, GRID)
-        canvas.bar((-0.29, line), (0.29, line), 0.0006, GRID)
-    for radius, colour in ((0.017, (250, 219, 216)), (0.011, RED), (0.004, WHITE)):
-        canvas.disc(target, radius, colour)
-    for start, end in (((0.0, 0.0), elbow), (elbow, tip)):
-        canvas.bar(_below(start), _below(end), 0.012, SHADE)
-    canvas.bar(elbow, wrist, 0.01, SKY)
-    canvas.disc(tip, 0.01, GREEN)
-    canvas.bar((0.0, 0.0), elbow, 0.012, BLUE)
-    for joint, radius in (((0.0, 0.0), 0.017), (elbow, 0.013)):
-        canvas.disc(joint, radius, INK)
-        canvas.disc(joint, 0.4 * radius, WHITE)
-    return canvas.picture(caption)
-
-
-def draw_double_pendulum(x: float, th: float, ga: float, caption: str = "") -> Frame:
-    """The double pendulum from the side; an episode ends when the white dot sinks to the dashed line."""
-    knee = (x + 0.6 * sin(th), 0.6 * cos(th))
-    middle = (knee[0] + 0.3 * sin(th + ga), knee[1] + 0.3 * cos(th + ga))
-    tip = (knee[0] + 0.6 * sin(th + ga), knee[1] + 0.6 * cos(th + ga))
-    canvas = Canvas(640, 440, pixels_per_m=222, origin=(320, 340))
-    canvas.box((-1.38, -0.38), (1.38, 1.47), 0.03, FLOOR)
-    for dash in range(-18, 18):
-        canvas.bar((0.07 * dash, 0.7), (0.07 * dash + 0.03, 0.7), 0.004, (178, 188, 201))
-    canvas.bar((-1.15, 0.0), (1.15, 0.0), 0.018, SLATE)
-    for post in (-1.16, 1.16):  # the cart's middle stops at 1 m, so the posts stand half a cart further out
-        canvas.bar((post, -0.09), (post, 0.09), 0.02, SLATE)
-    canvas.box((x - 0.11, -0.08), (x + 0.11, 0.08), 0.03, INK)
-    canvas.bar((x, 0.0), knee, 0.04, BLUE)
-    canvas.bar(knee, tip, 0.034, AMBER)
-    for joint in ((x, 0.0), knee):
-        canvas.disc(joint, 0.045, INK)
-        canvas.disc(joint, 0.018, WHITE)
-    canvas.disc(middle, 0.014, WHITE)
-    return canvas.picture(caption)
 
 
 class Window:
@@ -180,10 +134,6 @@ class Canvas:
             small.blit(text, (42, 42))
         rows = np.frombuffer(self._pygame.image.tobytes(small, "RGB"), np.uint8)
         return rows.reshape(self._size[1], self._size[0], 3).copy()  # what a buffer of bytes gives is read-only
-
-
-def _below(point: Point) -> Point:
-    return point[0] + 0.004, point[1] - 0.006
 
 
 def frame_rate(dt: float) -> int:
