@@ -231,12 +231,8 @@ class RealTimeLoop:
     ) -> Iterator[SteppedChunk]:
         """Train from the start or from a position, which is taken over; a chunk after each episode, until the budget.
 
-        Args:
-            seed: All random numbers of the agent follow from it, and the seeds that episodes begin with.
-            position: Where to go on.
-            recalled: The episodes since then that were kept: the agent learns from them again, to the same bits.
-            keep: Called with each episode when it is over, before the agent learns from its end: what was kept is not
-                lost.
+        From the `recalled` episodes since then the agent learns again, to the same bits. Each episode is kept when it
+        is over, before the agent learns from its end, so that it is not lost.
         """
         keep_compiled_programs()
         playing = RealTimeSession(self, seed, self.start(seed) if position is None else position, recalled)

@@ -128,11 +128,7 @@ class ClosedFormEnv(TaskEnv):
     ) -> None:
         """Make the environment at a cycle time, a whole multiple of the time step; the task has usual ones of both.
 
-        Args:
-            task: The task, or its class as 'module:Class', which Gymnasium can write down.
-            dt: The cycle time.
-            render_mode: 'human', 'rgb_array' or None.
-            env_dt: The time step of the simulation.
+        The task may be its class as 'module:Class', which Gymnasium can write down.
         """
         self.task = _make_task(task, env_dt)
         self._dt = self.task.baseline_dt if dt is None else Duration(dt)

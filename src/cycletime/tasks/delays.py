@@ -139,14 +139,17 @@ class _Delay(_TwoPartWrapper):
             others: Further arguments of the subclass.
         """
         refuse_hidden_resets(env, type(self).__name__)
+        ends_s = delay_range_s(delay)
+        texts = [str(Duration(end_s)) if end_s else "0s" for end_s in ends_s]
+        recorded = texts if len(texts) > 1 else texts[0]
         gym.utils.RecordConstructorArgs.__init__(
-            self, delay=_delay_text(delay), env_dt=duration_text(env_dt), redraw=redraw, **others
+            self, delay=recorded, env_dt=duration_text(env_dt), redraw=redraw, **others
         )
         gym.Wrapper.__init__(self, env)
         if redraw not in ("step", "episode"):
             raise InputError(f"redraw is {redraw!r}: give 'step' or 'episode'.")
         self._step = step_duration(env, env_dt)
-        ends = [whole_steps("delay", end_s, self._step, least=0) for end_s in delay_range_s(delay)]
+        ends = [whole_steps("delay", end_s, self._step, least=0) for end_s in ends_s]
         self._low, self._high = ends[0], ends[-1]
         self._once_per_episode = redraw == "episode"
         self._index = sum(isinstance(layer, _Delay) for layer in wrapper_layers(env))
@@ -271,11 +274,6 @@ def _is_zero(span: object) -> bool:
     if isinstance(span, str):
         return _ZERO.fullmatch(span.strip().lower()) is not None
     return isinstance(span, int | float | Fraction | Decimal | np.number) and not isinstance(span, bool) and span == 0
-
-
-def _delay_text(delay: DelayLike) -> str | list[str]:
-    texts = [str(Duration(end_s)) if end_s else "0s" for end_s in delay_range_s(delay)]
-    return texts if len(texts) > 1 else texts[0]
 
 
 class RealTime(_TwoPartWrapper):

@@ -172,7 +172,9 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         if self._env_steps is None:
             raise ResetNeeded("Call reset() before step().")
         numbers = read_action(action, 2)
-        self._command = self._commanded(numbers)
+        q, qd, target_q = (joints[MOVED_JOINTS] for joints in (self._state.q, self._state.qd, self._state.target_q))
+        self._excursion = update_excursion(self._excursion, q, qd, target_q)
+        self._command = speed_command(*ur5.guard_action(numbers, q, qd, target_q, self._excursion))
         self._send(self._command)
         self._actions.append(tuple(min(max(number, -1.0), 1.0) for number in numbers))
 
@@ -197,11 +199,6 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         """End the connection; a link that drives the arm stops it then."""
         self._env_steps = None
         self._link.close()
-
-    def _commanded(self, action: list[float]) -> Command:
-        q, qd, target_q = (joints[MOVED_JOINTS] for joints in (self._state.q, self._state.qd, self._state.target_q))
-        self._excursion = update_excursion(self._excursion, q, qd, target_q)
-        return speed_command(*ur5.guard_action(action, q, qd, target_q, self._excursion))
 
     def _pass_package(self) -> None:
         """Wait for the next package, and send the command again."""
