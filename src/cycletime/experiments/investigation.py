@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from cycletime.studies.study_folder import StudyFolder
     from cycletime.training.run_recorder import SaveOptions
 
-INVESTIGATIONS: Mapping[str, str] = {
-    "paper": "cycletime.experiments.paper.declaration:PAPER",
-    "horizons": "cycletime.experiments.horizons.declaration:HORIZONS",
-}
 FRESH_SEED = 1000
 """The first seed of runs that repeat a winner: those that it won with have smaller ones."""
 
@@ -145,8 +141,7 @@ class Investigation:
 
 
 def load_investigation(name: str) -> Investigation:
-    module, _, attribute = INVESTIGATIONS[name].partition(":")
-    found: Investigation = getattr(import_module(module), attribute)
+    found: Investigation = getattr(import_module(f"cycletime.experiments.{name}.declaration"), name.upper())
     return found
 
 

@@ -42,14 +42,7 @@ class Report:
         statistics: Statistics | None = None,
         command: str = "",
     ) -> Report:
-        """Read a study and compute what it says.
-
-        Args:
-            folder: The study, finished or not.
-            measure: A name of `MEASURES`.
-            statistics: The number of each cell and its interval; by default the paper's mean and standard error.
-            command: What the report says that it was made by.
-        """
+        """Read a study, finished or not, and compute what it says; `command` is what it says that it was made by."""
         if measure not in MEASURES:
             raise InputError(f"{measure!r} is not a measure: give one of {', '.join(MEASURES)}.")
         statistics, scores = statistics or Statistics(), read_scores(folder, measure)

@@ -52,7 +52,7 @@ def seeds_needed(
     return int(seeds[np.argmax(enough)]) if enough.any() else None
 
 
-INTERVALS = ("se", "t", "bootstrap")
+INTERVALS = {"se": "± one standard error", "t": "[95 % t interval]", "bootstrap": "[95 % bootstrap interval]"}
 CellKey: TypeAlias = tuple[str, Duration]
 
 
@@ -77,8 +77,7 @@ class Statistics:
 
     @property
     def words(self) -> str:
-        name = {"se": "± one standard error", "t": "[95 % t interval]", "bootstrap": "[95 % bootstrap interval]"}
-        return f"{'interquartile means' if self.iqm else 'means'} {name[self.interval]}"
+        return f"{'interquartile means' if self.iqm else 'means'} {INTERVALS[self.interval]}"
 
 
 @dataclass(frozen=True)
