@@ -283,6 +283,9 @@ def test_other_numbers_of_environments(tmp_path: Path) -> None:
     (tmp_path / "skrl.yaml").write_text(SKRL)
     carried = carry(tmp_path / "skrl.yaml", "10ms", from_dt="20ms", n_envs=512, to_num_envs=256)
     assert carried.changed() == {"agent.rollouts": 64, "trainer.timesteps": 9600}
+    (tmp_path / "endless.yaml").write_text(SKRL.replace("timesteps: ", "timesteps: .inf  # "))
+    carried = carry(tmp_path / "endless.yaml", None, from_dt="20ms", n_envs=512, to_num_envs=256)
+    assert carried.changed() == {"agent.rollouts": 32}
     with pytest.raises(InputError, match="--to is missing"):
         carry(run, None)
 

@@ -100,22 +100,18 @@ class CarriedConfiguration:
         return [f"{dashes}{names[name]}={text}" for name, text in texts.items()]
 
     def _by_file(self) -> Iterator[tuple[ConfigFile, dict[KeyPath, Any]]]:
-        for file in self.before.files:
-            carried = [each for each in self.changes if each.file == file and each.treatment == "carried"]
-            changes = {each.path: each.new for each in carried}
-            yield self.rewritten.get(file.path, file), _element_changes(changes, file)
-
-
-def _element_changes(changes: Mapping[KeyPath, Any], file: ConfigFile) -> dict[KeyPath, Any]:
-    """Lists of numbers as their elements, so that what stands around those stays: a tag, comments, their lines."""
-    found: dict[KeyPath, Any] = {}
-    for path, value in changes.items():
-        items = file.nearest_span(path).children if isinstance(value, list) and file.kind in ("yaml", "json") else ()
-        if items and len(items) == len(value) and all(each.scalar is not None for each in items):
-            found |= {(*path, number): each for number, each in enumerate(value)}
-        else:
-            found[path] = value
-    return found
+        """Lists of numbers as their elements, so that what stands around those stays: a tag, comments, their lines."""
+        for read in self.before.files:
+            file, found = self.rewritten.get(read.path, read), dict[KeyPath, Any]()
+            for each in self.changes:
+                if each.file == read and each.treatment == "carried":
+                    is_list = isinstance(each.new, list) and file.kind in ("yaml", "json")
+                    items = file.nearest_span(each.path).children if is_list else ()
+                    if items and len(items) == len(each.new) and all(item.scalar is not None for item in items):
+                        found |= {(*each.path, number): value for number, value in enumerate(each.new)}
+                    else:
+                        found[each.path] = each.new
+            yield file, found
 
 
 def carry_configuration(
@@ -319,8 +315,19 @@ class _Transfer:
 
     def _time_changes(self, library: str, found: Collection[TimeChange]) -> list[TimeChange]:
         """Those of the agent's side; how rewards are to be scaled depends on how the environment pays them."""
-        if library == "skrl" and self.to_num_envs and self.n_envs:
-            return self._longer_rollouts(list(found), Fraction(self.n_envs, self.to_num_envs))
+        if library == "skrl" and self.to_num_envs and self.n_envs:  # whose training counts the steps of one environment
+            factor, new = Fraction(self.n_envs, self.to_num_envs), {each.name: each.new for each in found}
+            lengths = {
+                name: each.value
+                for name, each in self.configuration.agent.items()
+                if name.rpartition(".")[2] == "timesteps" and self.configuration.positive(each)
+            }
+            return [each for each in found if each.name not in lengths] + [
+                TimeChange(
+                    name, old, nearest_whole(Fraction(new.get(name, old)) * factor), "carried", "as many samples in all"
+                )
+                for name, old in lengths.items()
+            ]
         if library != "mujoco-playground" or self.rho == 1:
             return list(found)
         settings = self.configuration.of("agent")
@@ -329,15 +336,6 @@ class _Transfer:
         tables = table_names(self.configuration.table)
         left = [name for name in settings if name not in tables]
         return carry_time_keys(library, settings, self.rho, left, keys)
-
-    def _longer_rollouts(self, times: list[TimeChange], factor: Fraction) -> list[TimeChange]:
-        """The training's length in skrl, which counts the steps of one environment."""
-        settings = self.configuration.of("agent")
-        found = {each.name: each.new for each in times if each.treatment == "carried"}
-        old = {name: value for name, value in settings.items() if name.rpartition(".")[2] == "timesteps" and value}
-        new = {name: nearest_whole(Fraction(found.get(name, value)) * factor) for name, value in old.items()}
-        longer = [TimeChange(name, old[name], new[name], "carried", "as many samples in all") for name in old]
-        return [each for each in times if each.name not in old] + longer
 
     def _check_timesteps(self) -> None:
         value = self.configuration.of("agent").get("n_timesteps", 1)
