@@ -35,7 +35,6 @@ __all__ = [
 ]
 
 ALGORITHMS: dict[str, type[Hyperparameters]] = {kind.algorithm: kind for kind in (PPO, SAC, A2C, TQC, TD3, DDPG)}
-"""The algorithms that rules carry, by name."""
 
 
 def recommend_for(algorithm: str, values: Mapping[str, object], tuned_fields: Collection[str] = ()) -> Recommendation:

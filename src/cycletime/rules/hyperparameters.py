@@ -54,10 +54,9 @@ class Origin:
 
 @dataclass(frozen=True)
 class LibrarySource:
-    """How a library said values that were read from it, for what `export` gives back to it."""
+    """How a library said values that were read from it, for what `to` gives back to it."""
 
     library: str
-    """Whose words these are."""
     dt: Duration
     n_envs: int
     values: Mapping[str, object]
@@ -92,7 +91,6 @@ class LibraryValues(Mapping[str, Any]):
     """Hyper-parameters in a library's words: pass them on as ``**values``, or as `nested` settings."""
 
     library: str
-    """Whose words these are."""
     by_name: Mapping[str, Any]
     notes: tuple[str, ...] = ()
     """What the library cannot express, and what it does on its own."""
@@ -130,7 +128,6 @@ class Hyperparameters:
     quantities: ClassVar[tuple[Quantity, ...]]
     """One for each field that is a number, in the order of tables."""
     rules: ClassVar[Mapping[str, Rule]]
-    """The rules that go by a name."""
     recommended: ClassVar[Recommendations]
     """Those of them where none is given."""
     parts: ClassVar[Mapping[str, Part]]
@@ -138,7 +135,6 @@ class Hyperparameters:
     rules_of: ClassVar[str | None] = None
     """Whose rules these are, if the paper does not speak of the algorithm."""
     whose_baseline: ClassVar[str] = "the paper's baseline"
-    """What the defaults are."""
 
     dt: DurationField = DurationField()
     """The action-cycle time of these values. Subclasses repeat it: mypy forgets an inherited field's type."""

@@ -18,24 +18,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cycletime.errors import InputError, did_you_mean, quote
-from cycletime.rules.laws import (
-    CAPPED_POWER,
-    COUNT,
-    GROWN,
-    GROWN_SMOOTHING,
-    KEPT,
-    PER_UPDATE,
-    POWER,
-    PROPORTIONAL,
-    ROOT,
-    SMOOTHING,
-    TIMES_ROOT,
-    Law,
-    capped_power_with_floor,
-    capped_rho_power,
-    power_with_floor,
-    rho_power,
-)
+from cycletime.rules import laws
+from cycletime.rules.laws import Law
 
 
 @dataclass(frozen=True)
@@ -69,7 +53,7 @@ class Rule:
 
     def law(self, field: str) -> Law:
         """The law of a field; what a rule does not speak of is kept."""
-        return self.laws.get(field, KEPT)
+        return self.laws.get(field, laws.KEPT)
 
     def without(self, *fields: str) -> Rule:
         """The same rule for an algorithm that has not all of its fields."""
@@ -130,23 +114,23 @@ OFF_POLICY = Recommendations(
 
 
 _LAWS = {
-    "kept": KEPT,
-    "count": COUNT,
-    "power": POWER,
-    "capped-power": CAPPED_POWER,
-    "smoothing": SMOOTHING,
-    "grown-smoothing": GROWN_SMOOTHING,
-    "per-update": PER_UPDATE,
-    "proportional": PROPORTIONAL,
-    "grown": GROWN,
-    "square-root": ROOT,
-    "times-square-root": TIMES_ROOT,
+    "kept": laws.KEPT,
+    "count": laws.COUNT,
+    "power": laws.POWER,
+    "capped-power": laws.CAPPED_POWER,
+    "smoothing": laws.SMOOTHING,
+    "grown-smoothing": laws.GROWN_SMOOTHING,
+    "per-update": laws.PER_UPDATE,
+    "proportional": laws.PROPORTIONAL,
+    "grown": laws.GROWN,
+    "square-root": laws.ROOT,
+    "times-square-root": laws.TIMES_ROOT,
 }
 _PARAMETERS: Mapping[tuple[str, str], Callable[[float], Law]] = {
-    ("power", "min_steps"): power_with_floor,
-    ("capped-power", "min_steps"): capped_power_with_floor,
-    ("rho-power", "exponent"): rho_power,
-    ("capped-rho-power", "exponent"): capped_rho_power,
+    ("power", "min_steps"): laws.power_with_floor,
+    ("capped-power", "min_steps"): laws.capped_power_with_floor,
+    ("rho-power", "exponent"): laws.rho_power,
+    ("capped-rho-power", "exponent"): laws.capped_rho_power,
 }
 """By the law and its parameter, what makes the law."""
 _LONG_NAMES = {law.name: law for law in _LAWS.values()}

@@ -14,25 +14,13 @@ from typing import ClassVar, Self
 
 from cycletime.duration import DurationField
 from cycletime.errors import InputError
+from cycletime.rules import laws
 from cycletime.rules.hyperparameters import Hyperparameters, Part
-from cycletime.rules.laws import (
-    COUNT,
-    GROWN,
-    GROWN_SMOOTHING,
-    HORIZONS,
-    KEPT,
-    PER_UPDATE,
-    POWER,
-    PROPORTIONAL,
-    ROOT,
-    SMOOTHING,
-    Number,
-    entropy_shift,
-)
+from cycletime.rules.laws import Number
 from cycletime.rules.quantities import Quantity, check_count, decay_in_seconds, smoothing_in_seconds, updates_in_seconds
 from cycletime.rules.rule import OFF_POLICY, Rule, rules_by_name
 
-_TARGETS = {PROPORTIONAL: PER_UPDATE, GROWN: GROWN_SMOOTHING}
+_TARGETS = {laws.PROPORTIONAL: laws.PER_UPDATE, laws.GROWN: laws.GROWN_SMOOTHING}
 """By the law of the updates, that of the targets: where updates come at the same times as before, scaling tau as well
 would correct twice."""
 
@@ -71,20 +59,20 @@ class OffPolicy(Hyperparameters):
         Quantity("learning_rate", "eta", low=0),
     )
     rules: ClassVar = rules_by_name(
-        Rule("baseline", {"discount": KEPT}),
-        Rule("scaled", {"discount": POWER}),
-        Rule("tuned", {"discount": KEPT}),
-        Rule("tuned-scaled", {"discount": POWER}),
-        Rule("horizons", {"discount": HORIZONS, "updates_per_step": GROWN}),
+        Rule("baseline", {"discount": laws.KEPT}),
+        Rule("scaled", {"discount": laws.POWER}),
+        Rule("tuned", {"discount": laws.KEPT}),
+        Rule("tuned-scaled", {"discount": laws.POWER}),
+        Rule("horizons", {"discount": laws.HORIZONS, "updates_per_step": laws.GROWN}),
     )
     recommended: ClassVar = OFF_POLICY
     parts: ClassVar[Mapping[str, Part]] = {
-        "replay-capacity": Part("replay_capacity", COUNT, 1_000_000),
-        "warm-up": Part("warmup_steps", COUNT, 10_000, "the released code's value for 16 ms,"),
-        "target-smoothing": Part("target_smoothing", SMOOTHING, 0.005, with_updates=_TARGETS),
-        "updates-per-second": Part("updates_per_step", PROPORTIONAL, 1),
-        "exploration-noise": Part("noise_std", ROOT),
-        "learning-rate": Part("learning_rate", ROOT, 3e-4),
+        "replay-capacity": Part("replay_capacity", laws.COUNT, 1_000_000),
+        "warm-up": Part("warmup_steps", laws.COUNT, 10_000, "the released code's value for 16 ms,"),
+        "target-smoothing": Part("target_smoothing", laws.SMOOTHING, 0.005, with_updates=_TARGETS),
+        "updates-per-second": Part("updates_per_step", laws.PROPORTIONAL, 1),
+        "exploration-noise": Part("noise_std", laws.ROOT),
+        "learning-rate": Part("learning_rate", laws.ROOT, 3e-4),
     }
 
     def _interval_s(self, quantity: Quantity) -> float:
@@ -101,7 +89,6 @@ class SAC(OffPolicy):
     """SAC's discount, and what else of it is counted in agent steps; None means 'not stated, leave it alone'."""
 
     dt: DurationField = DurationField()
-    """The action-cycle time that these values were tuned at, or carried to."""
     target_entropy: float | None = None
     """The entropy that the temperature is learned for; the paper's is -action_size."""
     action_size: int | None = None
@@ -109,7 +96,7 @@ class SAC(OffPolicy):
 
     algorithm: ClassVar = "sac"
     quantities: ClassVar = (*OffPolicy.quantities, Quantity("target_entropy", "H", low=-inf))
-    parts: ClassVar = {**OffPolicy.parts, "target-entropy": Part("target_entropy", KEPT)}
+    parts: ClassVar = {**OffPolicy.parts, "target-entropy": Part("target_entropy", laws.KEPT)}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -122,7 +109,7 @@ class SAC(OffPolicy):
         if name == "target-entropy":
             if self.action_size is None:
                 raise InputError("The part 'target-entropy' needs action_size, the number of action dimensions.")
-            return replace(part, law=entropy_shift(self.action_size))
+            return replace(part, law=laws.entropy_shift(self.action_size))
         return part
 
     def _baseline(self, field: str) -> tuple[Number | None, str]:
@@ -136,7 +123,6 @@ class TQC(SAC):
     """TQC's, which differs from SAC in its critics alone."""
 
     dt: DurationField = DurationField()
-    """The action-cycle time that these values were tuned at, or carried to."""
 
     algorithm: ClassVar = "tqc"
     rules_of: ClassVar = "SAC"
@@ -147,7 +133,6 @@ class TD3(OffPolicy):
     """TD3's discount, and what else of it is counted in agent steps; None means 'not stated, leave it alone'."""
 
     dt: DurationField = DurationField()
-    """The action-cycle time that these values were tuned at, or carried to."""
 
     algorithm: ClassVar = "td3"
     rules_of: ClassVar = "SAC"
@@ -158,7 +143,6 @@ class DDPG(OffPolicy):
     """DDPG's discount, and what else of it is counted in agent steps; None means 'not stated, leave it alone'."""
 
     dt: DurationField = DurationField()
-    """The action-cycle time that these values were tuned at, or carried to."""
 
     algorithm: ClassVar = "ddpg"
     rules_of: ClassVar = "SAC"
