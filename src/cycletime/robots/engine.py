@@ -66,19 +66,14 @@ class RealTimeBatch(RunBatch):
         """Refuse what this engine cannot compute; the robot stands when that is refused."""
         try:
             check_device(self.spec.engine.device)
-            _ = self.loop
-            self._check_world()
+            world, env_dt, where = self.spec.world, self.loop.env_dt, self.loop.robot.where
+            if world.env_dt is not None and world.env_dt != env_dt:
+                raise InputError(f"The run's env_dt is {world.env_dt}, and {self.env.unwrapped} has {env_dt}.")
+            if isinstance(world, RobotEnv) and where != world.where:
+                raise InputError(f"The run is for a {world.where}, and {self.env.unwrapped} says that it is a {where}.")
         except InputError:
             self.env.close()
             raise
-
-    def _check_world(self) -> None:
-        world = self.spec.world
-        env_dt, where = self.loop.env_dt, self.loop.robot.where
-        if world.env_dt is not None and world.env_dt != env_dt:
-            raise InputError(f"The run's env_dt is {world.env_dt}, and {self.env.unwrapped} has {env_dt}.")
-        if isinstance(world, RobotEnv) and where != world.where:
-            raise InputError(f"The run is for a {world.where}, and {self.env.unwrapped} says that it is a {where}.")
 
     @cached_property
     def loop(self) -> RealTimeLoop:

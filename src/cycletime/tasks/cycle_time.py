@@ -157,7 +157,11 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
             if terminated or truncated:
                 break
         else:
-            self._check_lasted(self.env_steps - before)
+            if (lasted := self.env_steps - before) != self._cycle_steps:  # something inside holds actions, unsaid
+                raise InputError(
+                    f"A cycle of {self} lasted {lasted} environment steps, and {self._dt} are {self._cycle_steps}: a "
+                    "wrapper inside repeats steps, so give it a dt, the time of one of its own."
+                )
         self._agent_steps += 1
         info = self._with_clock(info, lasted=self.env_steps - before)
         if self._sums_goals:
@@ -181,14 +185,6 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
                     f" {name} has a cycle time of its own: set that one, as in gymnasium.make(id, dt=...) or make_vec."
                 )
             raise InputError(f"{error}{hint}") from None
-
-    def _check_lasted(self, lasted: int) -> None:
-        """Refuse to go on with a wrong time: something inside holds actions, and did not say so."""
-        if lasted != self._cycle_steps:
-            raise InputError(
-                f"A cycle of {self} lasted {lasted} environment steps, and {self._dt} are {self._cycle_steps}: a "
-                "wrapper inside repeats steps, so give it a dt, the time of one of its own."
-            )
 
     def _with_clock(self, info: dict[str, Any], lasted: int) -> dict[str, Any]:
         return {

@@ -144,25 +144,18 @@ class Driver:
         order = self._channel.order()
         if order is None or order.command is None or order.number <= self._finished_order:
             return
-        if isinstance(order.command, SpeedJ):
-            self._resend(state, order, order.command)
+        if isinstance(order.command, SpeedJ):  # sent anew with each package, for as long as the agent stands by it
+            if self._clock.now_s() - order.sent_s > self._timeouts.order_age_s:
+                self._end(order, Override.TOO_OLD)
+            else:
+                self._send_ruled(state, order, replace(order.command, time_s=self._timeouts.line_s))
         elif order.number != self._started_order:
             self._send_ruled(state, order, order.command)
         elif isinstance(order.command, MoveJ):
-            self._watch_move(state, order)
-
-    def _resend(self, state: ArmState, order: Order, command: SpeedJ) -> None:
-        """Send the command anew with each package, for as long as the agent stands by it."""
-        if self._clock.now_s() - order.sent_s > self._timeouts.order_age_s:
-            self._end(order, Override.TOO_OLD)
-        else:
-            self._send_ruled(state, order, replace(command, time_s=self._timeouts.line_s))
-
-    def _watch_move(self, state: ArmState, order: Order) -> None:
-        if self._clock.now_s() - order.alive_s > self._timeouts.move_age_s:
-            self._end(order, Override.TOO_OLD)
-        elif self._supervisor.must_stop(state):
-            self._end(order, Override.BOX)
+            if self._clock.now_s() - order.alive_s > self._timeouts.move_age_s:
+                self._end(order, Override.TOO_OLD)
+            elif self._supervisor.must_stop(state):
+                self._end(order, Override.BOX)
 
     def _send_ruled(self, state: ArmState, order: Order, command: Command) -> None:
         ruling = self._supervisor.rule(state, command)
