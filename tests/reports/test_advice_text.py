@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,8 @@ def test_a_decided_answer_names_the_values_and_the_gain(tmp_path: Path) -> None:
         "values tuned anew at each of them (the rule dt-aware carried those of 16 ms); runs longer than 9.6 s" in text
     )
     assert "a held action earned the same at every cycle time" in text
+    nearly = replace(advice, in_time={**advice.in_time, ms(32): replace(advice.in_time[ms(32)], act_share=0.996)})
+    assert "acting takes 100 % of the cycle here" in "\n".join(advice_sentences(nearly))
 
 
 def test_an_open_answer_stays_and_says_what_would_decide(tmp_path: Path) -> None:

@@ -199,7 +199,7 @@ def _time_text(seconds: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %" if share < 1 else f"{100 * share:.0f} %"
+    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"
 
 
 def _cells(advice: Advice, dt: Duration) -> list[str]:
