@@ -16,9 +16,9 @@ from cycletime.cli.options import (
     Count,
     NameList,
     NameListOption,
-    NumEnvs,
     Rate,
     Text,
+    Whole,
     name_list,
     paper_default,
 )
@@ -190,7 +190,7 @@ class Latency:
         NO_NAMES
     )
     """Sizes of the networks' layers."""
-    num_envs: NumEnvs = None
+    num_envs: Whole = 1
     """Environments side by side, for all of which one act is computed in a cycle."""
     batch: Annotated[Count, paper_default(rules.PPO.batch)] = None
     """PPO's b at --tuned-at."""
@@ -243,14 +243,10 @@ class Latency:
             "device": jax.devices()[0].device_kind,
         }
         with Console(stderr=True).status("Timing ...") as status:
-            act, learn = measure_agents(agents, *sizes, budget_s, status.update, self._num_envs)
-        report = LatencyReport(self.algorithm, *sizes, agents, machine, act, learn, conditions, self._num_envs)
+            act, learn = measure_agents(agents, *sizes, budget_s, status.update, self.num_envs)
+        report = LatencyReport(self.algorithm, *sizes, agents, machine, act, learn, conditions, self.num_envs)
         print(json.dumps(report.as_json(), indent=2) if self.json else report.as_text())
         return 0
-
-    @property
-    def _num_envs(self) -> int:
-        return 1 if self.num_envs is None else self.num_envs
 
     def _sizes(self) -> tuple[int, int]:
         from cycletime.tasks import CLOSED_FORMS
@@ -288,15 +284,15 @@ class Latency:
             for name, value in options.items():
                 if value:
                     raise InputError(f"--{name} {value} is given: actor-critic has no such value, so leave it out.")
-            check_rows(single := ActorCriticAgent(**others), self._num_envs)
+            check_rows(single := ActorCriticAgent(**others), self.num_envs)
             return single
         if self.algorithm == "sac" and self.batch is not None:
             raise InputError(f"--batch is {self.batch}: SAC has no batch, so leave it out.")
         given: dict[str, Any] = {name: options[name] for name in ("batch", "minibatch") if options[name] is not None}
         kind = rules.PPO if self.algorithm == "ppo" else partial(rules.SAC, action_size=action_size)
         carried = kind(dt=self.tuned_at, **given).at(dt, self.rule, self.also)
-        agent = agent_for(carried, **{**whole_rows(carried, self._num_envs)[0], **others})
-        check_rows(agent, self._num_envs)
+        agent = agent_for(carried, **{**whole_rows(carried, self.num_envs)[0], **others})
+        check_rows(agent, self.num_envs)
         return agent
 
 

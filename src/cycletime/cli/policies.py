@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
 
-from cycletime.cli.options import NO_NAMES, Count, NameListOption, Real, SingleRunOptions, Text
+from cycletime.cli.options import NO_NAMES, NameListOption, Real, SingleRunOptions, Text, Whole
 from cycletime.duration import Duration
 from cycletime.errors import InputError, printable
 from cycletime.processes import owning_children
@@ -29,9 +29,9 @@ class Watch(SingleRunOptions):
 
     to: Annotated[Text, arg(metavar="FILM", help_behavior_hint="(default: a window)")] = None
     """Write a film, a GIF."""
-    episodes: Annotated[Count, arg(help_behavior_hint="(default: 3)")] = None
+    episodes: Whole = 3
     """How many episodes to play."""
-    seed: Annotated[Count, arg(help_behavior_hint="(default: 0)")] = None
+    seed: Whole = 0
     """The seed of the first episode; each next one has one more."""
     sampled: bool = False
     """Draw actions with the policy's noise, as in training, instead of taking its mean."""
@@ -55,9 +55,8 @@ class Watch(SingleRunOptions):
         from cycletime.studies.study_folder import open_run, policy_of
         from cycletime.training.worlds import ActionBounds, make_env, observation_size
 
-        seed = self.seed or 0
-        if seed < 0:
-            raise InputError(f"--seed is {seed}: it must be at least 0.")
+        if self.seed < 0:
+            raise InputError(f"--seed is {self.seed}: it must be at least 0.")
         run = open_run(self.folder)
         spec = run.spec
         # What can go wrong is asked before anything slow is done.
@@ -66,7 +65,7 @@ class Watch(SingleRunOptions):
         else:
             check_film(Path(self.to))
         saved = policy_of(run)
-        act = act_of(saved, seed, sampled=self.sampled)
+        act = act_of(saved, self.seed, sampled=self.sampled)
         with drawing_errors(spec.world.name):
             env = make_env(spec.world, spec.dt, render_mode="rgb_array")
         try:
@@ -75,8 +74,8 @@ class Watch(SingleRunOptions):
                 env=env,
                 act=act,
                 dt=spec.dt,
-                episodes=3 if self.episodes is None else self.episodes,
-                seed=seed,
+                episodes=self.episodes,
+                seed=self.seed,
                 speed=self.speed,
                 tell=lambda seen: _print_episode(seen, float(spec.dt)),
             )
@@ -110,9 +109,9 @@ class Evaluate(SingleRunOptions):
     For example: cycletime evaluate runs/reacher-ppo-16ms-seed0-1f0c7c38a2 --dt 32ms --delay 20ms
     """
 
-    episodes: Annotated[Count, arg(help_behavior_hint="(default: 100)")] = None
+    episodes: Whole = 100
     """How many episodes to play."""
-    seed: Annotated[Count, arg(help_behavior_hint="(default: 0)")] = None
+    seed: Whole = 0
     """The seed of the first episode; each next one has one more, as in 'cycletime watch'."""
     dt: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(default: the run's)")] = None
     """Act at this cycle time instead of the one that the policy was trained at."""
@@ -137,8 +136,8 @@ class Evaluate(SingleRunOptions):
             world=run.spec.world,
             dt=run.spec.dt if self.dt is None else Duration(self.dt),
             delay=self.delay,
-            episodes=100 if self.episodes is None else self.episodes,
-            seed=0 if self.seed is None else self.seed,
+            episodes=self.episodes,
+            seed=self.seed,
             sampled=self.sampled,
         )
         told = evaluation_as_json(self.folder.name, evaluation, evaluation.play())

@@ -230,7 +230,7 @@ class RunRobot(AgentOptions, ArmOptions):
             task=None,
             env=_TASK,
             env_dt=self.env_dt,
-            seeds=[self.seed or 0],
+            seeds=[self.seed],
             engine="real-time",
             robot=arm.kind,
             **asked,

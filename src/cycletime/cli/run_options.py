@@ -23,6 +23,7 @@ from cycletime.cli.options import (
     Rate,
     RuleOption,
     Text,
+    Whole,
     paper_default,
     parse_whole_number,
     select_rule,
@@ -198,7 +199,7 @@ class AgentOptions(RunOptions, ValueOptions):
     """The action-cycle time: 16ms, 0.016, 62.5Hz."""
     env_steps: Annotated[Count, arg(help_behavior_hint="(required)")] = None
     """How long to train, in environment steps."""
-    seed: Annotated[Count, arg(help_behavior_hint="(default: 0)")] = None
+    seed: Whole = 0
     """The run's seed."""
     tuned_at: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(default: --dt, so that nothing is carried)")] = (
         None

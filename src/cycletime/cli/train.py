@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from cycletime.cli.options import Count
+from cycletime.cli.options import Whole
 from cycletime.cli.output import print_status, result_line
 from cycletime.cli.run_options import CARRIED_VALUES, AgentOptions, RunOptions, TaskOptions, train_all
 from cycletime.errors import InputError
@@ -140,7 +140,7 @@ class Train(AgentOptions, TaskOptions):
     For example: cycletime train --task reacher --algorithm ppo --dt 16ms --env-steps 1e6 --out runs
     """
 
-    seeds: Annotated[Count, arg(help_behavior_hint="(default: 1)")] = None
+    seeds: Whole = 1
     """How many runs to train, with seeds from --seed on."""
     device: Annotated[str, arg(metavar="DEVICE")] = "cpu"
     """Where JAX computes: cpu or gpu. A run alone is faster on a CPU."""
@@ -178,15 +178,14 @@ class Train(AgentOptions, TaskOptions):
         from cycletime.training.make_specs import make_specs
 
         asked = self.asked()
-        first, count = self.seed or 0, 1 if self.seeds is None else self.seeds
-        if count < 1:
-            raise InputError(f"--seeds is {count}: it must be at least 1.")
+        if self.seeds < 1:
+            raise InputError(f"--seeds is {self.seeds}: it must be at least 1.")
         return make_specs(
             task=self.task,
             env=self.env,
             env_dt=self.env_dt,
             num_envs=1 if self.num_envs is None else self.num_envs,
-            seeds=range(first, first + count),
+            seeds=range(self.seed, self.seed + self.seeds),
             device="gpu" if self.engine == "cuda" else self.device,
             engine=self.engine,
             **asked,
