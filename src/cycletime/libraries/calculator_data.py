@@ -11,24 +11,17 @@ from math import isfinite
 from typing import Any
 
 from cycletime.libraries.names import DISPLAY_NAMES, LIBRARIES
-from cycletime.rules import ALGORITHMS
+from cycletime.rules import ALGORITHMS, quantities
 from cycletime.rules.hyperparameters import Hyperparameters
 from cycletime.rules.laws import ENTROPY_FORMULA
-from cycletime.rules.quantities import (
-    Quantity,
-    SecondsFormula,
-    decay_in_seconds,
-    smoothing_in_seconds,
-    steps_in_seconds,
-    updates_in_seconds,
-)
+from cycletime.rules.quantities import Quantity, SecondsFormula
 from cycletime.rules.rule import HORIZON_FIELDS
 
 SECONDS_FORMULAS: Mapping[SecondsFormula, str] = {
-    steps_in_seconds: "x * dt",
-    decay_in_seconds: "-dt / ln(x)",
-    smoothing_in_seconds: "-dt / ln(1 - x)",
-    updates_in_seconds: "dt / x",
+    quantities.steps_in_seconds: "x * dt",
+    quantities.decay_in_seconds: "-dt / ln(x)",
+    quantities.smoothing_in_seconds: "-dt / ln(1 - x)",
+    quantities.updates_in_seconds: "dt / x",
 }
 """Formulas of ``x`` and ``dt``; an infinite one is 'unlimited'."""
 

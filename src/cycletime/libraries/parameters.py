@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from math import exp, inf, log
 from numbers import Integral, Real
-from typing import Any, TypeAlias
+from typing import Any
 
 from cycletime.errors import InputError
 from cycletime.rules.hyperparameters import Hyperparameters
@@ -155,10 +155,6 @@ def param_names(words: object) -> Iterator[str]:
             yield from param_names(each)
 
 
-FoundRate: TypeAlias = tuple[Number, bool]
-"""A value, and whether it was said, or is what the library takes otherwise."""
-
-
 @dataclass(frozen=True)
 class OneRate:
     """One number, which may go by several names: the rates of several optimisers."""
@@ -168,7 +164,8 @@ class OneRate:
     def write(self, value: float) -> dict[str, Any]:
         return {word.name: value for word in self.words}
 
-    def read(self, given: SettingsReader) -> FoundRate | None:
+    def read(self, given: SettingsReader) -> tuple[Number, bool] | None:
+        """The value, and whether it was said, or is what the library takes otherwise."""
         said = {word.name: given.optional_number(word.name) for word in self.words}
         used = {word.name: word.default if said[word.name] is None else said[word.name] for word in self.words}
         values = {name: _positive(given, name, value) for name, value in used.items() if value is not None}
@@ -195,7 +192,7 @@ class LogInside:
     def write(self, value: float) -> dict[str, Any]:
         return {self.mapping: {self.name: log(value)}}
 
-    def read(self, given: SettingsReader) -> FoundRate | None:
+    def read(self, given: SettingsReader) -> tuple[Number, bool] | None:
         whole, dotted = given.values.get(self.mapping), f"{self.mapping}.{self.name}"
         if whole is not None:
             raise NotANumberError(f"{given.library}'s {self.mapping} is {whole!r}: only a mapping can be read.")

@@ -258,7 +258,12 @@ def _mapping_edits(text: str, root: YamlSpan, parent: KeyPath, written: Mapping[
     if entry is None or around is None:
         raise InputError(f"{_dotted(parent)} has no entry of its own.")
     if entry.alias:
-        return _alias_edits(text, around, entry, written)
+        lines = [f"{MERGE}: *{entry.alias}", *_lines(written)]
+        if around.flow:
+            return [Edit(entry.start, entry.end, f"{{{', '.join(lines)}}}")]
+        siblings = [value.column_of_keys() for _, value in around.pairs() if value.children and not value.flow]
+        column = siblings[0] if siblings else around.column_of_keys() + 2
+        return _onto_next_line(text, entry.start, entry.end, column, lines)
     own = {key: value for key in written if (value := entry.own(key)) is not None}
     edits = [edit for key in own for edit in _value_edits(text, root, own, key, written[key])]
     lines = _lines({key: value for key, value in written.items() if key not in own})
@@ -285,15 +290,6 @@ def _value_edits(text: str, root: YamlSpan, own: Mapping[str, YamlSpan], key: st
     heir = Edit(users[0].start, users[0].end, text[old.start : old.end])
     note = f"The anchor &{old.anchor} of {key} moved to its next use, so that who shares it keeps its value."
     return [Edit(old.start, old.end, new, note), heir]
-
-
-def _alias_edits(text: str, around: YamlSpan, entry: YamlSpan, written: Mapping[str, str]) -> list[Edit]:
-    lines = [f"{MERGE}: *{entry.alias}", *_lines(written)]
-    if around.flow:
-        return [Edit(entry.start, entry.end, f"{{{', '.join(lines)}}}")]
-    siblings = [value.column_of_keys() for _, value in around.pairs() if value.children and not value.flow]
-    column = siblings[0] if siblings else around.column_of_keys() + 2
-    return _onto_next_line(text, entry.start, entry.end, column, lines)
 
 
 def _onto_next_line(text: str, start: int, end: int, column: int, lines: list[str]) -> list[Edit]:

@@ -71,24 +71,19 @@ class ClosedFormTask(ABC):
         """Refuse a precision that JAX would silently replace, and a time step that does not suit the task."""
         given: DurationLike | None = self.env_dt
         object.__setattr__(self, "env_dt", self.usual_env_dt if given is None else Duration(given))
-        self._check_env_dt()
-        if self.dtype not in (jnp.float32, jnp.float64):
-            raise InputError(f"dtype is {self.dtype!r}: it must be jax.numpy.float32 or float64.")
-        if self.dtype == jnp.float64 and not jax.config.jax_enable_x64:  # type: ignore[attr-defined]
-            raise InputError("float64 is switched off in JAX: call jax.config.update('jax_enable_x64', True) first.")
-
-    def _check_env_dt(self) -> None:
-        if self.original_dt is None:
-            if self.env_dt != self.usual_env_dt:
-                raise InputError(
-                    f"env_dt is {self.env_dt}: the {self.title} has a time step of its own, {self.usual_env_dt}."
-                )
-            return
-        if self.env_dt > self.original_dt:
+        if self.original_dt is None and self.env_dt != self.usual_env_dt:
+            raise InputError(
+                f"env_dt is {self.env_dt}: the {self.title} has a time step of its own, {self.usual_env_dt}."
+            )
+        if self.original_dt is not None and self.env_dt > self.original_dt:
             raise InputError(f"env_dt is {self.env_dt}: that of the {self.title} is {self.original_dt} at most.")
         for span in (self.time_limit, self.shortest_episode):
             if (span / self.env_dt).denominator != 1:
                 raise InputError(f"env_dt is {self.env_dt}: {span} of the {self.title} must be a whole multiple of it.")
+        if self.dtype not in (jnp.float32, jnp.float64):
+            raise InputError(f"dtype is {self.dtype!r}: it must be jax.numpy.float32 or float64.")
+        if self.dtype == jnp.float64 and not jax.config.jax_enable_x64:  # type: ignore[attr-defined]
+            raise InputError("float64 is switched off in JAX: call jax.config.update('jax_enable_x64', True) first.")
 
     @property
     def observation_size(self) -> int:

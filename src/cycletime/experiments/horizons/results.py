@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from cycletime.experiments.running import Workspace
 
 CURVE_BINS = 10
-DO_NOTHING_EPISODES = 1000
 _SEED = 0
 _DIGITS = 6
 """Of the level that are kept: machines differ in the last ones."""
@@ -86,7 +85,7 @@ def provenance(study: StudySpec) -> dict[str, Any]:
     return {"nothing": do_nothing_return(world)}
 
 
-def do_nothing_return(world: ClosedFormWorld, episodes: int = DO_NOTHING_EPISODES) -> float:
+def do_nothing_return(world: ClosedFormWorld, episodes: int = 1000) -> float:
     """The mean return of episodes in which the action is zero, weighted by their length as the paper's measure is.
 
     An action that is held does not depend on the cycle time, and nor does this.

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from cycletime.agents.networks import ActivationName, PolicyNetwork
 from cycletime.duration import Duration, cycle_steps
-from cycletime.experiments.paper.data import BEHAVIOUR_EPISODES
 from cycletime.studies.plan import Plan
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.tasks.closed_form import State
@@ -38,7 +37,7 @@ _SEED = 0
 _DIGITS = 6
 
 
-def measure_behaviour(folders: Mapping[str, StudyFolder], episodes: int = BEHAVIOUR_EPISODES) -> dict[str, Any]:
+def measure_behaviour(folders: Mapping[str, StudyFolder], episodes: int = 50) -> dict[str, Any]:
     """As `data.save_behaviours` keeps it, what policies of studies do: of those that are asked for and were kept."""
     found = {
         name: _measure_study(folder, MEASURED_STUDIES[name], episodes)

@@ -22,7 +22,6 @@ BASELINE_BATCH = 2000
 BATCHES = (500, 1000, 2000, 4000, 8000)
 """b at 16 ms, of batch times of 8, 16, 32, 64 and 128 s."""
 BEHAVIOUR_FILE, BEHAVIOUR_FORMAT = "behaviour.json", 1
-BEHAVIOUR_EPISODES = 50
 DTS = ("4ms", "8ms", "16ms", "32ms", "64ms")
 TUNED_AT = "16ms"
 
