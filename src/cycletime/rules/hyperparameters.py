@@ -396,14 +396,12 @@ def explain_values(
     environment counts in steps is left to the reader.
     """
     if values.origin is None:
-        return _plain_table(values)
+        return "\n".join([f"{values.algorithm.upper()} at {values.dt}", "", *_table([values], None)])
     before, rho = values.origin.before, values.dt / values.origin.before.dt
     title = (
         f"{values.algorithm.upper()} from {before.dt} to {values.dt}, rule '{values.origin.rule}', rho = dt/dt0 = {rho}"
     )
-    header = ("hyper-parameter", f"at {before.dt}", f"at {values.dt}", "formula of x0", "in seconds")
-    rows = [_row(quantity, before, values, values.origin) for quantity in values.quantities]
-    lines = [title, "", *align_columns([header, *filter(None, rows)])]
+    lines = [title, "", *_table([before, values], values.origin.laws)]
     if exported is not None:
         lines += ["", f"{exported.library}:", *(f"  {name} = {value}" for name, value in exported.items())]
     notes = [*further_notes, *values.notes, *(exported.notes if exported else ())]
@@ -458,32 +456,18 @@ def transfer_as_json(values: Hyperparameters, further_notes: Sequence[str] = ())
     }
 
 
-def _plain_table(values: Hyperparameters) -> str:
-    seconds = values.seconds()
-    rows = [
-        (_label(q), _number(values.stated()[q.field]), _seconds_cell(seconds.get(q.field)))
-        for q in values.quantities
-        if q.field in values.stated()
-    ]
-    header = ("hyper-parameter", f"at {values.dt}", "in seconds")
-    return "\n".join([f"{values.algorithm.upper()} at {values.dt}", "", *align_columns([header, *rows])])
-
-
-def _row(quantity: Quantity, before: Hyperparameters, after: Hyperparameters, origin: Origin) -> tuple[str, ...] | None:
-    if quantity.field not in after.stated():
-        return None
-    law = origin.laws.get(quantity.field)
-    return (
-        _label(quantity),
-        _number(before.stated()[quantity.field]),
-        _number(after.stated()[quantity.field]),
-        law.formula if law else "not touched",
-        _seconds_cell(before.seconds().get(quantity.field), after.seconds().get(quantity.field)),
-    )
-
-
-def _label(quantity: Quantity) -> str:
-    return f"{quantity.field} ({quantity.symbol})"
+def _table(every: Sequence[Hyperparameters], laws: Mapping[str, Law] | None) -> list[str]:
+    """The values at each cycle time, with the formulas between them where they were carried."""
+    formula = () if laws is None else ("formula of x0",)
+    rows = [("hyper-parameter", *(f"at {each.dt}" for each in every), *formula, "in seconds")]
+    for quantity in every[-1].quantities:
+        name = quantity.field
+        if name in every[-1].stated():
+            numbers = (_number(each.stated()[name]) for each in every)
+            formula = () if laws is None else (laws[name].formula if name in laws else "not touched",)
+            spans = _seconds_cell(*(each.seconds().get(name) for each in every))
+            rows.append((f"{name} ({quantity.symbol})", *numbers, *formula, spans))
+    return align_columns(rows)
 
 
 def _seconds_cell(*spans_s: float | None) -> str:
