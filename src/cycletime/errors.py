@@ -58,8 +58,10 @@ def unknown_name_error(value: object, what: str, known: Collection[str]) -> Inpu
 
 
 def quote(value: object) -> str:
-    """A value as a message quotes it: its repr, without the middle where that is long."""
-    return shorten(repr(value))
+    """A value as a message quotes it: its repr, without the middle where that is long, and no number of many digits."""
+    return (
+        "a number of more than 60 digits" if isinstance(value, int) and abs(value) >= 10**60 else shorten(repr(value))
+    )
 
 
 def shorten(text: str) -> str:

@@ -61,7 +61,7 @@ class Found:
     def read(self, path: Path, search: Search, root: Path) -> list[Configuration]:
         """What one file or run of a folder has; of one that is refused, why."""
         try:
-            return list(_in_file(path, search, root) if path.is_file() else _in_run(path, search, root))
+            return list(_in_file_or_run(path, search, root))
         except InputError as error:
             why = str(error).removeprefix(f"{path}").lstrip(": ")
             self.not_read[_relative(path, root)] = _OF_OTHERS if isinstance(error, UnrecognisedError) else why
@@ -73,12 +73,10 @@ def find_configurations(path: Path, search: Search | None = None) -> Found:
     search, found = search or Search(), Found()
     if not path.exists():
         raise InputError(f"There is no file or folder {path}.")
-    if path.is_file():
-        in_python = path.suffix == ".py"
-        root = path.parent
-        found.configurations += _in_python([path], search, root, found) if in_python else _in_file(path, search, root)
-    elif is_run_folder(path):
-        found.configurations += _in_run(path, search, path)
+    if path.is_file() and path.suffix == ".py":
+        found.configurations += _in_python([path], search, path.parent, found)
+    elif path.is_file() or is_run_folder(path):
+        found.configurations += _in_file_or_run(path, search, path.parent if path.is_file() else path)
     else:
         found.configurations += _in_tree(path, search, found)
     if not found.configurations:
@@ -93,10 +91,6 @@ def find_configurations(path: Path, search: Search | None = None) -> Found:
 def is_run_folder(folder: Path) -> bool:
     """Whether a library wrote it for one run, so that it is one configuration."""
     return any(all((folder / name).is_file() for name in names) for names in RUN_FILES)
-
-
-def _in_run(folder: Path, search: Search, root: Path) -> list[Configuration]:
-    return [_timed(read_configuration(folder, library=search.library, algorithm=search.algorithm), search, root)]
 
 
 def _in_tree(root: Path, search: Search, found: Found) -> Iterator[Configuration]:
@@ -133,21 +127,23 @@ def _walk(root: Path, found: Found) -> tuple[list[Path], list[Path]]:
     return runs, files[:_MOST_FILES]
 
 
-def _in_file(path: Path, search: Search, root: Path) -> Iterator[Configuration]:
-    file = read_config_file(path)
-    entries = [each for each in file.document.values() if isinstance(each, Mapping)]
-    if environment := simulated_environment(file.document):
-        yield _timed(Configuration(str(path), environment=environment, env=file_settings(file)), search, root)
-    elif search.env_id is None and is_zoo_file(file.document) and any("n_timesteps" in each for each in entries):
-        algorithm = search.algorithm or path.stem.lower()
-        for name, entry in file.document.items():
-            if isinstance(entry, Mapping) and entry and name != "default":
-                said = {key: Setting(key, value, file=file, path=(str(name), key)) for key, value in entry.items()}
-                read = Configuration(str(path), "stable-baselines3", None, algorithm, said)
-                yield replace(_timed(read, search, root), name=f"{_relative(path, root)} {name}")
-    else:
-        read = read_configuration(path, library=search.library, algorithm=search.algorithm, env_id=search.env_id)
-        yield _timed(read, search, root)
+def _in_file_or_run(path: Path, search: Search, root: Path) -> Iterator[Configuration]:
+    if path.is_file():
+        file = read_config_file(path)
+        entries = [each for each in file.document.values() if isinstance(each, Mapping)]
+        if environment := simulated_environment(file.document):
+            yield _timed(Configuration(str(path), environment=environment, env=file_settings(file)), search, root)
+            return
+        if search.env_id is None and is_zoo_file(file.document) and any("n_timesteps" in each for each in entries):
+            algorithm = search.algorithm or path.stem.lower()
+            for name, entry in file.document.items():
+                if isinstance(entry, Mapping) and entry and name != "default":
+                    said = {key: Setting(key, value, file=file, path=(str(name), key)) for key, value in entry.items()}
+                    read = Configuration(str(path), "stable-baselines3", None, algorithm, said)
+                    yield replace(_timed(read, search, root), name=f"{_relative(path, root)} {name}")
+            return
+    read = read_configuration(path, library=search.library, algorithm=search.algorithm, env_id=search.env_id)
+    yield _timed(read, search, root)
 
 
 def simulated_environment(document: Mapping[Any, Any]) -> str | None:

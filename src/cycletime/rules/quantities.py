@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import inf, isfinite, isinf, log, log1p
 from numbers import Integral, Real
 
-from cycletime.errors import InputError
+from cycletime.errors import InputError, quote
 from cycletime.rules.laws import Number
 
 _LARGEST_COUNT = 10**18
@@ -82,7 +82,7 @@ class Quantity:
         in_range = number is not None and (self.low < number <= self.high or (self.low_allowed and number == self.low))
         if number is None or not in_range:
             most = f", and at most {_LARGEST_COUNT:g}" if isinstance(value, int) and value > _LARGEST_COUNT else ""
-            raise InputError(f"{self.field} is {_quote(value)}: it must be {self._allowed()}{most}.")
+            raise InputError(f"{self.field} is {quote(value)}: it must be {self._allowed()}{most}.")
         return number
 
     def _allowed(self) -> str:
@@ -107,8 +107,3 @@ def _plain_number(value: object, whole: bool) -> Number | None:
     if whole or not isfinite(value):
         return None
     return float(value)
-
-
-def _quote(value: object) -> str:
-    """The value for a message, which Python refuses to write out if it has too many digits."""
-    return "a number of more than 60 digits" if isinstance(value, int) and abs(value) >= 10**60 else repr(value)
