@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
@@ -37,9 +38,9 @@ class ResultsOptions:
 
     @property
     def declared(self) -> Investigation:
-        from cycletime.experiments.investigation import load_investigation
-
-        return load_investigation(self.investigation)
+        declaration = import_module(f"cycletime.experiments.{self.investigation}.declaration")
+        found: Investigation = getattr(declaration, self.investigation.upper())
+        return found
 
     def chosen(self, kind: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
         return [self.declared.known(kind, name, known) for name in names] or list(known)

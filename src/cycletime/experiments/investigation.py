@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -138,11 +137,6 @@ class Investigation:
         words += [] if study.device == "cpu" else ["--device", study.device]
         words += [] if study.engine == AUTO else ["--engine", study.engine]
         return {"scale": scale, "command": " ".join(words), **self.provenance(study)}
-
-
-def load_investigation(name: str) -> Investigation:
-    found: Investigation = getattr(import_module(f"cycletime.experiments.{name}.declaration"), name.upper())
-    return found
 
 
 def winners_name(study: str) -> str:

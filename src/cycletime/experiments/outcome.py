@@ -217,7 +217,6 @@ def _read_cells(headers: Sequence[Mapping[str, Any]], columns: Mapping[str, NDAr
 class Winner:
     """The best cell at a cycle time, and those that are not distinguishable from it."""
 
-    dt: Duration
     cell: OutcomeCell
     as_good: tuple[OutcomeCell, ...]
     """Cells behind it by less than the standard error of the difference, the nearest first."""
@@ -240,7 +239,7 @@ def _winner(sweep: Outcome, dt: Duration, worst: float) -> Winner:
     behind = {cell: Contrast.of([(1.0, scores[best]), (-1.0, scores[cell])]) for cell in others}
     # By less than the standard error of the difference, which a single run does not tell.
     close = tuple(cell for cell, each in behind.items() if each.error is not None and each.value < each.error)
-    return Winner(dt, best, close)
+    return Winner(best, close)
 
 
 def mean_score(cell: OutcomeCell) -> Estimate | None:

@@ -253,7 +253,6 @@ class _Transfer:
         if self.n_envs is None and configuration.environment:
             notes.append("The number of environments is not said: the batch is that of one. Give --num-envs.")
         if configuration.is_zoo_entry:
-            self._check_timesteps()
             rows, more = self._with_wrapper(rows)
             notes += more
         return after, rows, notes
@@ -337,16 +336,12 @@ class _Transfer:
         left = [name for name in settings if name not in tables]
         return carry_time_keys(library, settings, self.rho, left, keys)
 
-    def _check_timesteps(self) -> None:
-        value = self.configuration.of("agent").get("n_timesteps", 1)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value < inf:
-            raise InputError(
-                f"{self.configuration.env_id}: n_timesteps is {value!r}: it must be a number of at least 1."
-            )
-
     def _with_wrapper(self, rows: list[Change]) -> tuple[list[Change], list[str]]:
         """What the Zoo has besides: a wrapper that makes the cycle; and a saved configuration becomes an entry."""
         configuration, root = self.configuration, self.configuration.sections["agent"]
+        length = configuration.of("agent").get("n_timesteps", 1)
+        if isinstance(length, bool) or not isinstance(length, int | float) or not 1 <= length < inf:
+            raise InputError(f"{configuration.env_id}: n_timesteps is {length!r}: it must be a number of at least 1.")
         notes: list[str] = []
         if not is_editable(root.file):
             env_id = configuration.env_id

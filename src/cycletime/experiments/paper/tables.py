@@ -134,11 +134,12 @@ def tuned_table(data: PaperResults, name: str) -> TunedTable:
 
 
 def _row(published: PublishedTable, sweep: Outcome, winner: Winner, fresh: Outcome | None) -> TunedRow:
-    names, paper = tuple(published.short), published.values[str(winner.dt)]
+    names, dt = tuple(published.short), winner.cell.dt
+    paper = published.values[str(dt)]
     # The paper prints three digits of a discount, and the sweep has six.
-    choice = min(sweep.where(dt=winner.dt), key=lambda cell: dist(_cell_values(cell, names), paper))
+    choice = min(sweep.where(dt=dt), key=lambda cell: dist(_cell_values(cell, names), paper))
     ours = _cell_values(winner.cell, names)
-    (again,) = (fresh.where(dt=winner.dt, **dict(zip(names, ours, strict=True))) if fresh else ()) or (None,)
+    (again,) = (fresh.where(dt=dt, **dict(zip(names, ours, strict=True))) if fresh else ()) or (None,)
     compared = () if again is None or choice is winner.cell else (again, choice)
     scores = {
         "sweep": mean_score(winner.cell),
@@ -149,7 +150,7 @@ def _row(published: PublishedTable, sweep: Outcome, winner: Winner, fresh: Outco
         else None,
     }
     as_good = tuple(_cell_values(cell, names) for cell in winner.as_good)
-    return TunedRow(winner.dt, paper, ours, choice is winner.cell, scores, as_good)
+    return TunedRow(dt, paper, ours, choice is winner.cell, scores, as_good)
 
 
 def _cell_values(cell: OutcomeCell, names: Sequence[str]) -> tuple[float, ...]:
