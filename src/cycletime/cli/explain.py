@@ -69,8 +69,7 @@ class Explain:
 
 
 def _lines(explained: Sequence[tuple[Configuration, list[Finding]]]) -> list[str]:
-    first = explained[0][0]
-    lines = _one_table(first) if len(explained) == 1 else _many_table([each for each, _ in explained])
+    lines = _table([each for each, _ in explained])
     if any(not each.uses_defaults for each, _ in explained):
         unseen = sorted({name for each, _ in explained for name in each.unseen})
         shown = ", ".join(unseen[:6]) + (f" and {len(unseen) - 6} more" if len(unseen) > 6 else "")
@@ -99,15 +98,14 @@ def _place_lines(finding: Finding, names: Sequence[str], several: bool) -> list[
     return [f"  {text}" for text in (finding.place, where if several else "") if text]
 
 
-def _one_table(each: Configuration) -> list[str]:
-    kind = ", ".join(filter(None, [each.environment, each.library, each.algorithm and each.algorithm.upper()]))
-    rows = [row[:3] for row in describe(each)]
-    return [f"{each.name}: {kind}", "", *align_columns([("what", "setting", "meaning"), *rows])]
-
-
-def _many_table(several: Sequence[Configuration]) -> list[str]:
+def _table(several: Sequence[Configuration]) -> list[str]:
+    if len(several) == 1:
+        (one,) = several
+        kind = ", ".join(filter(None, [one.environment, one.library, one.algorithm and one.algorithm.upper()]))
+        rows = [row[:3] for row in describe(one)]
+        return [f"{one.name}: {kind}", "", *align_columns([("what", "setting", "meaning"), *rows])]
     header = ("configuration", "cycle time", "discount", "trace", "rollout", "episode", "environments")
-    rows = [
+    cells = [
         (
             each.name,
             f"{1000 * each.dt_s:.4g} ms" if each.dt_s else "?",
@@ -116,7 +114,7 @@ def _many_table(several: Sequence[Configuration]) -> list[str]:
         )
         for each in several
     ]
-    return [f"{len(several)} configurations", "", *align_columns([header, *rows])]
+    return [f"{len(several)} configurations", "", *align_columns([header, *cells])]
 
 
 def _spans(each: Configuration) -> dict[str, float | None]:

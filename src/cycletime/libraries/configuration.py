@@ -467,7 +467,10 @@ def _sections(file: ConfigFile, library: str | None, env_id: str | None, in_fold
         return [Section(file, (env_id,), "", entry, library or "stable-baselines3", None, is_zoo_entry=True)]
     run_side = {"env.yaml": "env.", "agent.yaml": "agent."}.get(file.path.name, "") if in_folder else ""
     if library is not None and not any(part.environment for part in recognise_parts(document)):
-        return [Section(file, (), run_side, document, *_sides_of(library, document))]
+        is_managed = library in ("isaac-lab", "mjlab")
+        environment = library if is_managed and "decimation" in document else None
+        agent = None if environment else "rsl-rl" if is_managed else library
+        return [Section(file, (), run_side, document, agent, environment)]
     sections = []
     for part in recognise_parts(document):
         values: Mapping[Any, Any] = document
@@ -480,9 +483,3 @@ def _sections(file: ConfigFile, library: str | None, env_id: str | None, in_fold
             agent, environment = environment, None
         sections.append(Section(file, part.path, prefix, values, agent, environment))
     return sections
-
-
-def _sides_of(library: str, document: Mapping[Any, Any]) -> tuple[str | None, str | None]:
-    if library in ("isaac-lab", "mjlab"):
-        return ("rsl-rl", None) if "decimation" not in document else (None, library)
-    return (library, None)

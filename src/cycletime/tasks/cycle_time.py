@@ -36,18 +36,15 @@ def cycle_rewards(
     info: Any,  # noqa: ANN401 - one info, or as many as goals
 ) -> Any:  # noqa: ANN401 - one number, or as many as goals
     """What cycles pay for goals, from the environment's ``compute_reward`` of a step."""
-    if isinstance(info, Mapping):
-        return _cycle_reward(of_step, desired_goal, info)
-    return np.array([_cycle_reward(of_step, goal, each) for goal, each in zip(desired_goal, info, strict=True)])
-
-
-def _cycle_reward(of_step: Callable[[Any, Any, Any], Any], goal: Any, info: Mapping[str, Any]) -> float:  # noqa: ANN401
+    if not isinstance(info, Mapping):
+        goals = zip(desired_goal, info, strict=True)
+        return np.array([cycle_rewards(of_step, achieved_goal, goal, each) for goal, each in goals])
     if HELD_STEPS not in info:
         raise InputError(
             f"A cycle's info has no {HELD_STEPS!r}, from which its reward for another goal is summed: keep the infos, "
             "as in HerReplayBuffer(..., copy_info_dict=True)."
         )
-    return sum(float(of_step(achieved, goal, of_its_own)) for achieved, of_its_own in info[HELD_STEPS])
+    return sum(float(of_step(achieved, desired_goal, of_its_own)) for achieved, of_its_own in info[HELD_STEPS])
 
 
 class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):

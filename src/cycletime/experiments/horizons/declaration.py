@@ -17,8 +17,7 @@ from cycletime.experiments.outcome import Results, read_results
 
 
 def _ranking(spec: AlgorithmSpec, stage: str, results: Results) -> str:
-    evidence = Evidence(results, spec)
-    return ranking_text(evidence.search if stage == "search" else evidence.trial)
+    return ranking_text(getattr(Evidence(results, spec), stage))
 
 
 def _verdicts(spec: AlgorithmSpec, results: Results) -> str:

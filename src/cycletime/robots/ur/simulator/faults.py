@@ -49,9 +49,6 @@ class FaultSession(Session):
     def _do(self, line: str) -> str:
         if line == "state":
             return self._state()
-        if line == "quit":
-            self.wants_to_leave = True
-            return "ok"
         plain, with_value = self._plain(), self._with_value()
         if line in plain:
             plain[line]()
@@ -60,7 +57,7 @@ class FaultSession(Session):
             if f"{line} ".startswith(f"{name} "):
                 act(_value(name, line))
                 return "ok"
-        known = [*plain, *with_value, "state", "quit"]
+        known = [*plain, *with_value, "state"]
         raise InputError(f"There is no fault {quote(line)}: give one of {', '.join(known)}{did_you_mean(line, known)}")
 
     def _state(self) -> str:
@@ -80,6 +77,7 @@ class FaultSession(Session):
             "refuse unlock on": lambda: setattr(safety, "refuses_unlock", True),
             "refuse unlock off": lambda: setattr(safety, "refuses_unlock", False),
             "drop clients": lambda: self._drop(_INTERFACES),
+            "quit": lambda: setattr(self, "wants_to_leave", True),
         }
 
     def _with_value(self) -> dict[str, Callable[[str], object]]:

@@ -86,7 +86,7 @@ class DashboardSession(Session):
             "running": lambda: f"Program running: {str(it.runs_line).lower()}",
             "programstate": lambda: f"{'PLAYING' if it.runs_line else 'STOPPED'} <unnamed>",
             "play": lambda: "Failed to execute: play",  # no program is loaded
-            "stop": self._stop,
+            "stop": lambda: _run_and_reply(it.end_line, "Stopped"),
             "pause": lambda: "Failed to execute: pause",
             UNLOCK: lambda: safety.unlock(it.time_s),
             "close safety popup": lambda: "closing safety popup",
@@ -96,7 +96,7 @@ class DashboardSession(Session):
             "brake release": lambda: _run_and_reply(safety.release_brakes, "Brake releasing"),
             "restart safety": lambda: _run_and_reply(safety.restart, "Restarting safety"),
             "get robot model": lambda: "UR5",
-            "quit": self._quit,
+            "quit": lambda: _run_and_reply(lambda: setattr(self, "wants_to_leave", True), "Disconnected"),
         }
         if profile.remote_control:  # what came with the e-Series
             answers |= {
@@ -105,14 +105,6 @@ class DashboardSession(Session):
                 "get serial number": lambda: "20195500001",
             }
         return answers
-
-    def _stop(self) -> str:
-        self._controller.end_line()
-        return "Stopped"
-
-    def _quit(self) -> str:
-        self.wants_to_leave = True
-        return "Disconnected"
 
 
 def _run_and_reply(act: Callable[[], object], reply: str) -> str:
