@@ -363,7 +363,7 @@ class RobotFault:
     """protective stop, emergency stop, freeze 0.5, drop rtde, state, ..."""
     address: str = "127.0.0.1"
     """Where the simulated controller listens."""
-    port: Whole = 30020
+    port: Whole = int(_STANDARD_SIMULATOR_PORTS[-1])
     """Its port for faults, the last of --ports."""
 
     def run(self) -> int:

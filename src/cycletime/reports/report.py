@@ -23,8 +23,6 @@ FEW_DRAWN = f"Figures are of the {MAX_DRAWN} best choices of values for each tas
 
 @dataclass(frozen=True)
 class Report:
-    """The summary, answer and tables of a study."""
-
     scores: StudyScores
     statistics: Statistics
     summaries: tuple[Summary, ...]

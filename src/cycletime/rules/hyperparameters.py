@@ -237,7 +237,10 @@ class Hyperparameters:
 
     def _rule(self, rule: str | Rule) -> Rule:
         if isinstance(rule, Rule):
-            rule.check_fields(self.algorithm, [quantity.field for quantity in self.quantities])
+            known = [quantity.field for quantity in self.quantities]
+            for name in (field for field in rule.laws if field not in known):
+                has = f"{self.algorithm} has {', '.join(known)}{did_you_mean(name, known)}"
+                raise InputError(f"Rule {rule.name!r} has a law for {name!r}: {has}")
             if self.rules.get(rule.name, rule) != rule:
                 raise InputError(f"{rule.name!r} is the name of another rule of {self.algorithm}: give yours its own.")
             return rule

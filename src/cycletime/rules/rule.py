@@ -13,7 +13,7 @@ Files of version 0.2 and records of runs have a law's long name instead, with it
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -58,15 +58,6 @@ class Rule:
     def without(self, *fields: str) -> Rule:
         """The same rule for an algorithm that has not all of its fields."""
         return Rule(self.name, {field: law for field, law in self.laws.items() if field not in fields})
-
-    def check_fields(self, algorithm: str, known: Collection[str]) -> None:
-        """Refuse laws for what the algorithm has not."""
-        for field in self.laws:
-            if field not in known:
-                near = did_you_mean(field, known)
-                raise InputError(
-                    f"Rule {self.name!r} has a law for {field!r}: {algorithm} has {', '.join(known)}{near}"
-                )
 
 
 def rules_by_name(*rules: Rule) -> dict[str, Rule]:

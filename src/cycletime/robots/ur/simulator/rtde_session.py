@@ -121,7 +121,10 @@ class RtdeSession(Session):
 
     def stream(self) -> bytes:
         """What is sent at the end of a tick: the log's new lines, and a data package where one is due."""
-        said = self._messages()
+        new = [each for each in self._controller.log if each[0] > self._last_sent_message]
+        if new:
+            self._last_sent_message = new[-1][0]
+        said = b"".join(rtde.text_message(message, "cycletime", level) for _, message, level in new)
         due = self._started and self._controller.tick % self._every_ticks == 0
         return said + self._package() if due else said
 
@@ -199,9 +202,3 @@ class RtdeSession(Session):
         kind, *numbers = (register_number(self._controller, name) for name in registers)
         if command := unpack_command(int(kind), numbers):
             self._controller.run_command(command)
-
-    def _messages(self) -> bytes:
-        new = [each for each in self._controller.log if each[0] > self._last_sent_message]
-        if new:
-            self._last_sent_message = new[-1][0]
-        return b"".join(rtde.text_message(message, "cycletime", level) for _, message, level in new)
