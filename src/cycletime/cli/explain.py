@@ -100,7 +100,8 @@ def _place_lines(finding: Finding, names: Sequence[str], several: bool) -> list[
 
 
 def _one_table(each: Configuration) -> list[str]:
-    kind = ", ".join(filter(None, [each.environment, each.library, each.algorithm and each.algorithm.upper()]))
+    names = dict.fromkeys([each.environment, each.library, each.algorithm and each.algorithm.upper()])
+    kind = ", ".join(filter(None, names))
     rows = [row[:3] for row in describe(each)]
     return [f"{each.name}: {kind}", "", *align_columns([("what", "setting", "meaning"), *rows])]
 
