@@ -26,7 +26,9 @@ from cycletime.cli.transfer_file import TransferFile
 from cycletime.duration import DurationLike
 from cycletime.errors import InputError
 from cycletime.libraries import LIBRARIES, LibraryValues, given_cycle_time, read_settings
+from cycletime.libraries.names import library_name
 from cycletime.libraries.on_policy import notes_on_environments
+from cycletime.libraries.time_keys import cycle_time_names
 from cycletime.rules import A2C, ALGORITHMS, PPO, Hyperparameters
 from cycletime.rules.hyperparameters import explain_values, transfer_as_json
 from cycletime.rules.quantities import check_count
@@ -89,8 +91,7 @@ class TransferValues:
         exported = carried.to(target, self.to_num_envs or self.n_envs) if target else None
         if exported and exported.library == "isaac-lab" and self.to_num_envs is not None:
             number = {"env.scene.num_envs": self.to_num_envs}  # else the rollouts would make another batch
-            unknown = tuple(name for name in exported.unknown if name not in number)
-            exported = replace(exported, by_name={**exported, **number}, unknown=unknown)
+            exported = replace(exported, by_name={**exported, **number})
         if self.json:
             library = {"library": _library_json(exported)} if exported else {}
             print(json.dumps({**transfer_as_json(carried, notes), **library}, indent=2))
@@ -104,7 +105,7 @@ def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperpar
     kind = options.kind
     library, *words = options.from_library or ("",)
     said = _settings(words)
-    from_dt, tuned = _tuned(options, given_cycle_time(library, said))
+    from_dt, tuned = _tuned(options, given_cycle_time(library, said) if library else None)
     if not options.from_library:
         stated = {**tuned, **given}
         notes = _notes_on_baseline(kind(dt=from_dt).stated(), stated, kind.whose_baseline)
@@ -163,7 +164,9 @@ def _tuned(options: TransferValues, stated: DurationLike | None) -> tuple[Durati
     if options.tuned is None:
         from_dt = stated if options.from_dt is None else options.from_dt
         if from_dt is None:
-            raise InputError("--from is missing: say at which cycle time the values were tuned, or give --tuned.")
+            names = cycle_time_names(library_name(next(iter(options.from_library), "")))
+            instead = f"{names} in the library's words" if names else "--tuned"
+            raise InputError(f"--from is missing: say at which cycle time the values were tuned, or give {instead}.")
         return from_dt, {}
     from cycletime.training.toml_files import read_tuned
 
