@@ -124,7 +124,7 @@ COMMAND = {**SB3, "env": "My-Robot", "set": {}, "tuned": {"dt": "50ms", "discoun
         ({"trainer": {"command": ["x", "{discount}"], "curve": "p.txt"}}, "curve is 'p.txt': give a file .csv"),
         ({"trainer": "sb3", "simulated_s": 0.01}, "simulated_s is 0.01: a run must last 50ms at least, one cycle."),
         ({"trainer": "sb3", "simulated_s": None}, "'env_steps' is missing: a study needs it, or 'simulated_s'"),
-        ({"trainer": "sb3", "set": {"gamma": 0.8}}, "discount is in 'tuned' and gamma in 'set', one value twice"),
+        ({"trainer": "sb3", "set": {"gamma": 0.8}}, "discount is 0.9, and gamma=0.8 says it too: leave one out."),
         ({"trainer": "sb3", "env_dt": None}, "simulated_s needs one time step"),
         ({"trainer": {"command": ["x", "{discount}"]}, "set": {"batch": 9}}, "so give it in 'tuned'"),
         ({"trainer": "sb3", "algorithm": "dqn"}, "'dqn' is not an algorithm"),

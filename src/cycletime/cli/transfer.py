@@ -114,21 +114,15 @@ def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperpar
         raise InputError(f"--tuned is {options.tuned}: --from-library has values as well, so leave one out.")
     values = read_settings(kind, library, from_dt, options.n_envs, said)
     if given and options.to_num_envs is None:  # with which a batch of one's own is a choice
-        _refuse_two_values(values, given)
+        from cycletime.libraries.synonyms import refuse_two_values
+
+        source = values.library_source
+        refuse_two_values(
+            source.library if source else "", kind.algorithm, given, source.values if source else {}, "--"
+        )
     words_used = {name: value for name, value in values.to(library).items() if name not in said}
     notes = () if given else _notes_on_baseline(words_used, {}, f"the default of {library}")
     return replace(values, **given), notes
-
-
-def _refuse_two_values(values: Hyperparameters, given: Mapping[str, Any]) -> None:
-    from cycletime.libraries.synonyms import our_fields
-
-    source = values.library_source
-    assert source is not None, "it was read from a library's words"
-    for name, ours in our_fields(source.library, values.algorithm).items():
-        if ours in given and name in source.values:
-            option = f"--{ours.replace('_', '-')}"
-            raise InputError(f"{option} is {given[ours]}, and {name}={source.values[name]} says it too: leave one out.")
 
 
 def _settings(words: list[str]) -> dict[str, Any]:

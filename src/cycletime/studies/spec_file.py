@@ -12,7 +12,7 @@ from typing import Any
 from cycletime.bounded import read_bounded_text
 from cycletime.duration import Duration, typed_duration
 from cycletime.errors import InputError, quote, unknown_name_error
-from cycletime.libraries.synonyms import find_synonym, name_hint, our_fields
+from cycletime.libraries.synonyms import find_synonym, name_hint, refuse_two_values
 from cycletime.rules import ALGORITHMS, recommend, recommend_for
 from cycletime.rules.rule import own_rules_as_table, parse_own_rules
 from cycletime.studies.spec import HANG_TIMEOUT, MAX_RUNS, Grid, Point, StudySpec, Tuned
@@ -179,7 +179,9 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
             raise unknown_name_error(algorithm, "an algorithm", known_algorithms(trainer))
     tuned, others, points = read_values(table, algorithms, folder, trainer)
     if trainer is not None:  # values that nobody tuned are from no cycle time
-        _refuse_two_values(trainer, tuned, said)
+        for algorithm, values in tuned.items():
+            first = {name: tried[0] for name, tried in values.values.items() if tried}
+            refuse_two_values(trainer.words, algorithm, first, {**said, **said.get(algorithm, {})})
         tuned = {**dict.fromkeys(algorithms, Tuned(None)), **tuned}
     worlds = _worlds(table, trainer)
     name, patience, hang_timeout = _required(table, "name"), table.get("patience", HANG_TIMEOUT), None
@@ -208,13 +210,6 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
         hang_timeout=hang_timeout,
         trainer=trainer,
     )
-
-
-def _refuse_two_values(trainer: TrainerSpec, tuned: Mapping[str, Tuned], said: Mapping[str, Any]) -> None:
-    for algorithm, values in tuned.items() if trainer.words else ():
-        for name, ours in our_fields(trainer.words, algorithm).items():
-            if ours in values.values and name in {**said, **said.get(algorithm, {})}:
-                raise InputError(f"{ours} is in 'tuned' and {name} in 'set', one value twice: leave one out.")
 
 
 def study_table(study: StudySpec) -> dict[str, Any]:
