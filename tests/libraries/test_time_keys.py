@@ -174,3 +174,12 @@ def test_isaac_lab_s_environment_is_known_beside_any_agent(library: str) -> None
     changes = carry_time_keys(library, settings, Fraction(1, 2), list(settings))
     assert [each.new for each in changes] == [0.005, 2, -400]
     assert given_cycle_time(library, settings) == Duration("20ms")
+
+
+def test_isaac_lab_s_number_of_environments_is_known_beside_any_agent() -> None:
+    number: dict[str, Any] = {"env.scene.num_envs": 4096}
+    said: dict[str, Any] = {"gamma": 0.99, "tau": 0.95, "horizon_length": 24, "minibatch_size": 24_576}
+    read = PPO.from_("rl-games", dt="20ms", params={"config": said}, **number)
+    assert (read.batch, read.at("10ms").to("rl-games")["params.config.num_actors"]) == (24 * 4096, 4096)
+    with pytest.raises(InputError, match=r"n_envs is 8 and skrl's env\.scene\.num_envs is 4096"):
+        PPO.from_("skrl", dt="20ms", n_envs=8, **number)

@@ -175,12 +175,14 @@ def _find_table(library: str, algorithm: str) -> tuple[str, Table]:
 
 
 def _read_n_envs(given: SettingsReader, word: ParamName | None, n_envs: int | None) -> int:
-    name = word.name if word else next((each for each in _ENV_COUNTS if each in given.values), None)
-    said = given.optional_number(name) if name else None
-    if None not in (said, n_envs) and said != n_envs:
-        raise InputError(f"n_envs is {n_envs} and {given.library}'s {name} is {said}: give one of them.")
+    names = [*([word.name] if word else []), *(each for each in _ENV_COUNTS if each in given.values)]
+    found = {each: given.optional_number(each) for each in names}
     usual = word.default if word else None
-    return check_count("n_envs", next((n for n in (said, n_envs, usual) if n is not None), 1))
+    number = next((each for each in (n_envs, *found.values(), usual) if each is not None), 1)
+    for name, said in found.items():
+        if said not in (None, number):
+            raise InputError(f"n_envs is {number} and {given.library}'s {name} is {said}: give one of them.")
+    return check_count("n_envs", number)
 
 
 def _differences(
