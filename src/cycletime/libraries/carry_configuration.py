@@ -93,7 +93,6 @@ class CarriedConfiguration:
         return {file.path: changed_document(file, changes) for file, changes in self._by_file()}
 
     def overrides(self) -> list[str]:
-        """The new values as the library's command line takes them."""
         library = self.before.library
         dashes = "--" if self.before.files[0].kind == "flags" or library in ("cleanrl", "lerobot") else ""
         names = {name: name.replace("_", "-") if library == "cleanrl" else name for name in self.changed()}

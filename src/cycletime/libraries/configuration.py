@@ -113,12 +113,10 @@ class Configuration:
 
     @cached_property
     def settings(self) -> dict[str, Setting]:
-        """Both sides by their full names."""
         return {each.name: each for side in (self.env, self.agent) for each in side.values()}
 
     @cached_property
     def cycle_time(self) -> tuple[Duration, str] | None:
-        """The cycle time, and how it is said."""
         values = self.of("environment")
         agent = {name: each.value for name, each in self.canonical.items()}
         if "action_repeat" in agent:
@@ -165,7 +163,6 @@ class Configuration:
 
     @cached_property
     def unknown(self) -> tuple[str, ...]:
-        """Names of settings of which nothing is known here."""
         kind = self.environment or (self.library if self.library in ENVIRONMENT_KEYS else None)
         settings = self.of("environment") or self.of("agent")
         keys = environment_keys(kind, settings, trainer=True) if kind else ()
@@ -386,7 +383,6 @@ def _files_in(folder: Path) -> list[ConfigFile]:
 
 
 def _candidates(folder: Path) -> list[Path]:
-    """The files of a folder that could be a configuration, by their names."""
     return sorted(each for each in folder.iterdir() if each.suffix in _SUFFIXES and each.is_file())
 
 

@@ -127,7 +127,6 @@ def _second_cycle_time(c: Configuration, dt_s: float, stated_as: str) -> Iterato
 
 
 def _seconds_in_words(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
-    """A count of steps whose comment says other seconds."""
     for each in filter(None, [c.rollout, c.setting("episode_length", "env.episodeLength"), *c.curricula()]):
         said = [float(number) / (1000 if unit == "ms" else 1) for number, unit in _SPANS.findall(each.comment)]
         means = each.value * dt_s

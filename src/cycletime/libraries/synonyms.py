@@ -48,7 +48,6 @@ def name_hint(name: str, algorithm: str, known: Collection[str]) -> str:
 
 
 def our_fields(library: str, algorithm: str) -> dict[str, str]:
-    """By a library's names, our fields."""
     return {each.name: each.ours for each in _synonyms(library, algorithm)}
 
 

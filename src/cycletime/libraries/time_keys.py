@@ -198,12 +198,10 @@ DEPLOYED_BY = ("policy_dt", "step_dt", "simulation_dt", "control_dt")
 
 
 def means_time(library: str, name: str) -> TimeKey | None:
-    """What is known of a setting beside the tables, if anything."""
     return find_key(TIME_KEYS.get(library, ()), name)
 
 
 def find_key(keys: Collection[TimeKey], name: str) -> TimeKey | None:
-    """The first of some keys that a name fits."""
     return next((key for key in keys if fnmatchcase(name, key.pattern)), None)
 
 
@@ -232,7 +230,6 @@ def canonical_names(library: str, names: Collection[str], known: Collection[str]
 
 
 def stated_cycle_time(library: str, settings: Mapping[str, object]) -> tuple[Duration, str] | None:
-    """The cycle time that settings say, and how they say it."""
     for name in ("env.fps", "fps"):
         if library == "lerobot" and (rate := _fraction(settings.get(name))):
             return Duration(1 / rate), f"{name} {settings[name]}"
