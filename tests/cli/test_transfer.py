@@ -302,7 +302,8 @@ def test_a_number_of_environments_to_go_to_is_at_least_1(
 
 @pytest.mark.parametrize("said", ["", "env.scene.num_envs=4096"])
 def test_isaac_lab_s_block_has_the_number_of_environments(said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    words = "ppo --to 10ms --num-envs 4096 --to-num-envs 2048 --from-library isaac-lab agent.num_steps_per_env=24 "
+    number = "" if said else "--num-envs 4096"
+    words = f"ppo --to 10ms {number} --to-num-envs 2048 --from-library isaac-lab agent.num_steps_per_env=24 "
     library = carried_json(capsys, *words.split(), "env.decimation=4", "env.sim.dt=0.005", *said.split())["library"]
     assert library["values"]["agent.num_steps_per_env"] == 24 * 2 * 2
     assert library["values"]["env.scene.num_envs"] == 2048
@@ -320,3 +321,20 @@ def test_minus_1_is_no_number_of_steps(capsys: pytest.CaptureFixture[str]) -> No
     words = "ppo --from 8ms --to 4ms --from-library sb3 n_steps=256 sde_sample_freq=-1"
     notes = carried_json(capsys, *words.split())["library"]["notes"]
     assert "Kept: sde_sample_freq -1 (-1 is no number of steps)." in notes
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("isaac env.decimation=4", "Unknown library 'isaac'"),
+        ("isaaclab num_steps_per_env=24", "or give sim.dt and decimation in the library's words."),
+        ("skrl rollouts=24 env.decimation=4", "or give env.sim.dt and env.decimation in the library's words."),
+        ("lerobot", "or give env.fps in the library's words."),
+    ],
+)
+def test_a_library_that_is_unknown_or_says_no_cycle_time(
+    words: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    algorithm = "sac" if words == "lerobot" else "ppo"
+    assert main(["transfer", algorithm, "--to", "10ms", "--from-library", *words.split()]) == 2
+    assert says in capsys.readouterr().err

@@ -87,3 +87,23 @@ def test_a_report_in_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     }
     assert changes["agent.rewards_shaper_scale"]["treatment"] == "not carried"
     assert data["rule"] == "dt-aware"
+
+
+def test_what_was_written_is_said_and_a_folder_of_runs_names_one(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    run, out = write_run(tmp_path / "logs" / "task" / "run"), tmp_path / "new"
+    assert main(["transfer", str(run), "--to", "10ms", "--to-file", str(out)]) == 0
+    assert capsys.readouterr().out.endswith(f"note: Written to {out}.\n")
+    assert main(["transfer", str(tmp_path / "logs"), "--to", "10ms"]) == 2
+    assert f"has runs in it: give the folder of one, such as {run}." in capsys.readouterr().err
+
+
+def test_an_agent_s_file_alone_lacks_what_only_the_environment_has(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    run = write_run(tmp_path / "run")
+    assert main(["transfer", str(run / "params" / "agent.yaml"), "--to", "10ms", "--from", "20ms"]) == 0
+    out = capsys.readouterr().out
+    assert "note: The number of environments is not said: the batch is that of one. Give --num-envs.\n" in out
+    assert "note: No setting here is the cycle time: set 10ms where your environment has it.\n" in out

@@ -293,8 +293,8 @@ def test_other_numbers_of_environments(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "options", "says"),
     [
-        (SKRL, {}, "does not say its cycle time: give it with --from."),
-        (RSL_RL_AGENT, {}, "or give the folder that env.yaml is in as well."),
+        (SKRL, {}, "give it with --from, or give files that say env.sim.dt and env.decimation."),
+        (RSL_RL_AGENT, {}, "or give files that say env.sim.dt and env.decimation."),
         (RL_GAMES.replace("512", "-1"), {"from_dt": "20ms"}, "the number of environments: give --num-envs"),
         (RL_GAMES, {"from_dt": "20ms", "n_envs": 8}, "--num-envs is 8, and"),
         (ISAAC_ENV, {"from_dt": "10ms"}, "sim.dt 0.005 x decimation 4 is a cycle time of 20ms, and --from is 10ms"),

@@ -344,3 +344,24 @@ def test_the_meaning_in_seconds() -> None:
     assert meaning["history"].meaning == "0.1 s"
     assert meaning["filter"].meaning == f"time constant {0.02 / log(2):.3g} s"
     assert meaning["delay"].meaning == "0.03 s, counted in physics steps"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("algorithm.gamma", 99, "algorithm.gamma 99 cannot be: it must be between 0 and 1."),
+        ("num_steps_per_env", 0, "num_steps_per_env 0 cannot be: it must be a whole number of at least 1."),
+        ("decimation", 2.5, "decimation 2.5 cannot be: it must be a whole number of at least 1."),
+        ("algorithm.lam", "${lam}", None),
+    ],
+)
+def test_numbers_that_no_library_can_use(name: str, value: object, says: str | None) -> None:
+    env, agent = ({**side, **({name: value} if name in side else {})} for side in (ISAAC_LAB, RSL_RL))
+    found = find_inconsistencies(configuration(env, agent))
+    assert [each.sentence for each in found if each.kind == "impossible"] == ([says] if says else [])
+
+
+def test_a_default_is_said_to_be_one() -> None:
+    rest = {name: value for name, value in RSL_RL.items() if name != "algorithm.gamma"}
+    rows = {row.what: row.value for row in describe(configuration(ISAAC_LAB, rest))}
+    assert (rows["discount"], rows["trace"]) == ("algorithm.gamma 0.99 (default)", "algorithm.lam 0.95")

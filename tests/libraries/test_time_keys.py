@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.libraries import LIBRARIES, given_cycle_time
-from cycletime.libraries.time_keys import PREFIXES, TIME_KEYS, carry_time_keys
+from cycletime.libraries.time_keys import PREFIXES, TIME_KEYS, carry_time_keys, environment_keys
 from cycletime.rules import PPO, SAC
 
 ANYMAL: dict[str, Any] = {  # of Isaac Lab's velocity task, as params/env.yaml and params/agent.yaml have them
@@ -148,3 +149,37 @@ def test_a_short_mini_batch_is_told_with_what_would_divide() -> None:
 def test_the_end_of_brax_s_unrolls_is_told_in_seconds() -> None:
     exported = PPO(dt="8ms", batch=2000, minibatch=50).to("brax")
     assert exported.notes == ("brax cuts its advantages at the end of each unroll: after 50 agent steps, 0.4 s.",)
+
+
+def test_an_arm_keeps_its_speed_where_actions_are_increments() -> None:
+    settings = {"env.fps": 10, "env.processor.inverse_kinematics.end_effector_step_sizes.x": 0.03}
+    changes = carry_time_keys("lerobot", settings, Fraction(1, 3), list(settings))
+    assert [(each.treatment, each.new) for each in changes] == [("carried", 30), ("carried", 0.01)]
+
+
+@pytest.mark.parametrize("scales", ["tracking_lin_vel", "box_target"])
+def test_noise_of_sensors_is_no_reward(scales: str) -> None:
+    settings = {f"reward_config.scales.{scales}": 1.0, "noise_config.scales.joint_vel": 1.5}
+    keys = environment_keys("mujoco-playground", settings, trainer=False)
+    by_name = {
+        each.name: each for each in carry_time_keys("mujoco-playground", settings, Fraction(1, 2), list(settings), keys)
+    }
+    assert by_name["noise_config.scales.joint_vel"].reason == "noise of a reading"
+    assert by_name[f"reward_config.scales.{scales}"].new == (1.0 if scales == "tracking_lin_vel" else 0.5)
+
+
+@pytest.mark.parametrize("library", ["rsl-rl", "skrl", "rl-games"])
+def test_isaac_lab_s_environment_is_known_beside_any_agent(library: str) -> None:
+    settings = {"env.sim.dt": 0.005, "env.decimation": 4, "env.rewards.termination_penalty.weight": -200}
+    changes = carry_time_keys(library, settings, Fraction(1, 2), list(settings))
+    assert [each.new for each in changes] == [0.005, 2, -400]
+    assert given_cycle_time(library, settings) == Duration("20ms")
+
+
+def test_isaac_lab_s_number_of_environments_is_known_beside_any_agent() -> None:
+    number: dict[str, Any] = {"env.scene.num_envs": 4096}
+    said: dict[str, Any] = {"gamma": 0.99, "tau": 0.95, "horizon_length": 24, "minibatch_size": 24_576}
+    read = PPO.from_("rl-games", dt="20ms", params={"config": said}, **number)
+    assert (read.batch, read.at("10ms").to("rl-games")["params.config.num_actors"]) == (24 * 4096, 4096)
+    with pytest.raises(InputError, match=r"n_envs is 8 and skrl's env\.scene\.num_envs is 4096"):
+        PPO.from_("skrl", dt="20ms", n_envs=8, **number)

@@ -176,3 +176,15 @@ def test_a_time_is_spelled_as_people_say_it(seconds: float, words: str) -> None:
 
 def test_runs_and_groups_are_counted() -> None:
     assert format_groups(Plan.of(small_study(seeds=1, dts=["16ms"]))) == "1 run in 1 group"
+
+
+def test_runs_that_end_at_once_are_running_and_brackets_are_no_style(
+    begun: Callable[..., tuple[StudyProgress, list[str]]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown, names = begun()
+    shown.update(Event(names[0], outcome="done"))
+    shown.end()
+    shown.update(Event(names[1], outcome="failed", error="'return' in [trainer] names others"))
+    _, running, failed = capsys.readouterr().err.splitlines()[:3]
+    assert running.startswith("1 of 6 runs, running, ")
+    assert failed.endswith("failed: 'return' in [trainer] names others")

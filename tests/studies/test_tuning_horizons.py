@@ -66,3 +66,11 @@ def test_the_usual_ones_follow_the_cycle_time(algorithm: str, trials: int) -> No
 def test_what_makes_no_sense_is_refused(changed: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         tuning_from_table({**PPO, **changed})
+
+
+def test_usual_horizons_need_a_command_that_takes_them_all() -> None:
+    command = {"command": ["x", "{discount}", "{seed}"]}
+    table = {**PPO, "tuned": {}, "trainer": command, "horizons": True}
+    with pytest.raises(InputError, match=r"horizons tries trace_decay, .*: add {trace_decay}, or give a table"):
+        tuning_from_table(table)
+    assert len(tuning_from_table({**table, "horizons": {"discount": ["1s", "2s"]}}).grid()) == 2

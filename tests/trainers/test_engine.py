@@ -104,6 +104,13 @@ def test_a_program_that_is_not_there(tmp_path: Path) -> None:
         train(spec, tmp_path)
 
 
+def test_a_function_that_tells_nothing(tmp_path: Path) -> None:
+    (tmp_path / "silent.py").write_text("def train(run):\n    pass\n")
+    study = study_from_table({**TABLE, "trainer": "silent:train"}, tmp_path)
+    with pytest.raises(RunError, match=r"^silent:train ended without a point that it yields or reports"):
+        train(next(iter(study.runs()))[1], tmp_path)
+
+
 def test_a_trainer_that_hangs_is_named_and_ended(tmp_path: Path) -> None:
     script = "import os, time\nopen(f'{os.getpid()}.pid', 'w').close()\nprint('thinking')\ntime.sleep(600)"
     batch = TrainerEngine().make_batch([spec_of(tmp_path, script)])

@@ -116,6 +116,15 @@ COMMAND = {**SB3, "env": "My-Robot", "set": {}, "tuned": {"dt": "50ms", "discoun
         ({"trainer": {"command": ["x", "{discount}"], "words": "clean"}}, "not a library whose words are known"),
         ({"trainer": {"command": ["x", "{discount}"]}, "simulated_s": -1}, "simulated_s is -1"),
         ({"trainer": {"command": ["x", "{discount}"]}, "env_steps": 1}, "are both given"),
+        (
+            {"trainer": {"command": ["x", "{discount}"]}},
+            "2 cycle times, which the command does not take: add {dt_s} or",
+        ),
+        ({"trainer": {"command": ["x", "{discount}{dt_s}"]}, "seeds": 3}, "3 seeds, .* take: add {seed}."),
+        ({"trainer": {"command": ["x", "{discount}"], "curve": "p.txt"}}, "curve is 'p.txt': give a file .csv"),
+        ({"trainer": "sb3", "simulated_s": 0.01}, "simulated_s is 0.01: a run must last 50ms at least, one cycle."),
+        ({"trainer": "sb3", "simulated_s": None}, "'env_steps' is missing: a study needs it, or 'simulated_s'"),
+        ({"trainer": "sb3", "set": {"gamma": 0.8}}, "discount is 0.9, and gamma=0.8 says it too: leave one out."),
         ({"trainer": "sb3", "env_dt": None}, "simulated_s needs one time step"),
         ({"trainer": {"command": ["x", "{discount}"]}, "set": {"batch": 9}}, "so give it in 'tuned'"),
         ({"trainer": "sb3", "algorithm": "dqn"}, "'dqn' is not an algorithm"),
@@ -151,7 +160,7 @@ def test_rules_that_differ_in_nothing_that_a_command_takes_are_refused() -> None
     told = r"The rules constant and baseline differ in batch, and .* add \{batch\}, or leave one of them out"
     with pytest.raises(InputError, match=told):
         study_from_table({**table, "trainer": {"command": ["x", "{discount}"]}}, Path()).check_runs()
-    study_from_table({**table, "trainer": {"command": ["x", "{batch}"]}}, Path()).check_runs()
+    study_from_table({**table, "trainer": {"command": ["x", "{batch}{dt_ms}"]}}, Path()).check_runs()
 
 
 def test_a_command_in_cleanrls_words() -> None:

@@ -101,8 +101,9 @@ def _place_lines(finding: Finding, names: Sequence[str], several: bool) -> list[
 def _table(several: Sequence[Configuration]) -> list[str]:
     if len(several) == 1:
         (one,) = several
-        kind = ", ".join(filter(None, [one.environment, one.library, one.algorithm and one.algorithm.upper()]))
+        names = dict.fromkeys([one.environment, one.library, one.algorithm and one.algorithm.upper()])
         rows = [row[:3] for row in describe(one)]
+        kind = ", ".join(filter(None, names))
         return [f"{one.name}: {kind}", "", *align_columns([("what", "setting", "meaning"), *rows])]
     header = ("configuration", "cycle time", "discount", "trace", "rollout", "episode", "environments")
     cells = [

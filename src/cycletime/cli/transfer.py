@@ -26,7 +26,9 @@ from cycletime.cli.transfer_file import TransferFile
 from cycletime.duration import DurationLike
 from cycletime.errors import InputError
 from cycletime.libraries import LIBRARIES, LibraryValues, given_cycle_time, read_settings
+from cycletime.libraries.names import library_name
 from cycletime.libraries.on_policy import notes_on_environments
+from cycletime.libraries.time_keys import cycle_time_names
 from cycletime.rules import A2C, ALGORITHMS, PPO, Hyperparameters
 from cycletime.rules.hyperparameters import explain_values, transfer_as_json
 from cycletime.rules.quantities import check_count
@@ -89,8 +91,7 @@ class TransferValues:
         exported = carried.to(target, self.to_num_envs or self.n_envs) if target else None
         if exported and exported.library == "isaac-lab" and self.to_num_envs is not None:
             number = {"env.scene.num_envs": self.to_num_envs}  # else the rollouts would make another batch
-            unknown = tuple(name for name in exported.unknown if name not in number)
-            exported = replace(exported, by_name={**exported, **number}, unknown=unknown)
+            exported = replace(exported, by_name={**exported, **number})
         if self.json:
             library = {"library": _library_json(exported)} if exported else {}
             print(json.dumps({**transfer_as_json(carried, notes), **library}, indent=2))
@@ -104,7 +105,7 @@ def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperpar
     kind = options.kind
     library, *words = options.from_library or ("",)
     said = _settings(words)
-    from_dt, tuned = _tuned(options, given_cycle_time(library, said))
+    from_dt, tuned = _tuned(options, given_cycle_time(library, said) if library else None)
     if not options.from_library:
         stated = {**tuned, **given}
         notes = _notes_on_baseline(kind(dt=from_dt).stated(), stated, kind.whose_baseline)
@@ -113,21 +114,15 @@ def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperpar
         raise InputError(f"--tuned is {options.tuned}: --from-library has values as well, so leave one out.")
     values = read_settings(kind, library, from_dt, options.n_envs, said)
     if given and options.to_num_envs is None:  # with which a batch of one's own is a choice
-        _refuse_two_values(values, given)
+        from cycletime.libraries.synonyms import refuse_two_values
+
+        source = values.library_source
+        refuse_two_values(
+            source.library if source else "", kind.algorithm, given, source.values if source else {}, "--"
+        )
     words_used = {name: value for name, value in values.to(library).items() if name not in said}
     notes = () if given else _notes_on_baseline(words_used, {}, f"the default of {library}")
     return replace(values, **given), notes
-
-
-def _refuse_two_values(values: Hyperparameters, given: Mapping[str, Any]) -> None:
-    from cycletime.libraries.synonyms import our_fields
-
-    source = values.library_source
-    assert source is not None, "it was read from a library's words"
-    for name, ours in our_fields(source.library, values.algorithm).items():
-        if ours in given and name in source.values:
-            option = f"--{ours.replace('_', '-')}"
-            raise InputError(f"{option} is {given[ours]}, and {name}={source.values[name]} says it too: leave one out.")
 
 
 def _settings(words: list[str]) -> dict[str, Any]:
@@ -163,7 +158,9 @@ def _tuned(options: TransferValues, stated: DurationLike | None) -> tuple[Durati
     if options.tuned is None:
         from_dt = stated if options.from_dt is None else options.from_dt
         if from_dt is None:
-            raise InputError("--from is missing: say at which cycle time the values were tuned, or give --tuned.")
+            names = cycle_time_names(library_name(next(iter(options.from_library), "")))
+            instead = f"{names} in the library's words" if names else "--tuned"
+            raise InputError(f"--from is missing: say at which cycle time the values were tuned, or give {instead}.")
         return from_dt, {}
     from cycletime.training.toml_files import read_tuned
 

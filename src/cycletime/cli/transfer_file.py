@@ -82,6 +82,7 @@ class TransferFile:
         if self.to_file:
             texts, notes = carried.texts()
             _write_new(Path(self.to_file), self.path, texts)
+            notes = (*notes, f"Written to {self.to_file}.")
         if self.json:
             print(json.dumps(_as_json(carried, notes), indent=2))
             return 0

@@ -32,6 +32,8 @@ from cycletime.rules.sac import OffPolicy
 __all__ = ["LIBRARIES", "LibraryValues", "export_values", "given_cycle_time", "read_settings"]
 
 H = TypeVar("H", bound=Hyperparameters)
+_ENV_COUNTS = ("env.scene.num_envs", "scene.num_envs")
+"""The number of environments on Isaac Lab's command line, beside agents whose words have none."""
 
 
 def export_values(values: Hyperparameters, library: str, n_envs: int | None) -> LibraryValues:
@@ -63,6 +65,7 @@ def export_values(values: Hyperparameters, library: str, n_envs: int | None) -> 
             changes = carry_time_keys(name, said, values.dt / source.dt, left)
             said |= {each.name: each.new for each in changes if each.treatment == "carried"}
             notes += time_notes(changes)
+        known = {*known, *_ENV_COUNTS}
         unknown = tuple(each for each in source.values if each not in known and not means_time(name, each))
         named = tuple(each._replace(name=source.spelling.get(each.name, each.name)) for each in changes)
         return LibraryValues(name, _spelled(source, said, known), tuple(notes), not differences, unknown, named)
@@ -119,7 +122,7 @@ def read_settings(cls: type[H], library: str, dt: DurationLike, n_envs: int | No
 
 
 def given_cycle_time(library: str, values: Mapping[str, object]) -> Duration | None:
-    name = library_name(library)
+    name = _known_library(library)
     flat = flatten_settings(values)
     canonical = canonical_names(name, flat, ())
     stated = stated_cycle_time(name, {canonical[each]: value for each, value in flat.items()})
@@ -155,11 +158,15 @@ def _merge_nested(before: object, now: object) -> object:
     return {**before, **now} if isinstance(before, Mapping) and isinstance(now, Mapping) else now
 
 
-def _find_table(library: str, algorithm: str) -> tuple[str, Table]:
-    name = library_name(library)
-    if name not in LIBRARIES:
+def _known_library(library: str) -> str:
+    if (name := library_name(library)) not in LIBRARIES:
         near = did_you_mean(name, [*LIBRARIES, *ALIASES])
         raise InputError(f"Unknown library {library!r}: choose one of {', '.join(LIBRARIES)}{near}")
+    return name
+
+
+def _find_table(library: str, algorithm: str) -> tuple[str, Table]:
+    name = _known_library(library)
     words = LIBRARIES[name].get(algorithm)
     if words is None:
         have = [other for other, found in LIBRARIES.items() if algorithm in found]
@@ -168,12 +175,14 @@ def _find_table(library: str, algorithm: str) -> tuple[str, Table]:
 
 
 def _read_n_envs(given: SettingsReader, word: ParamName | None, n_envs: int | None) -> int:
-    if word is None:
-        return check_count("n_envs", 1 if n_envs is None else n_envs)
-    said = given.optional_number(word.name)
-    if None not in (said, n_envs) and said != n_envs:
-        raise InputError(f"n_envs is {n_envs} and {given.library}'s {word.name} is {said}: give one of them.")
-    return check_count("n_envs", next((n for n in (said, n_envs, word.default) if n is not None), 1))
+    names = [*([word.name] if word else []), *(each for each in _ENV_COUNTS if each in given.values)]
+    found = {each: given.optional_number(each) for each in names}
+    usual = word.default if word else None
+    number = next((each for each in (n_envs, *found.values(), usual) if each is not None), 1)
+    for name, said in found.items():
+        if said not in (None, number):
+            raise InputError(f"n_envs is {number} and {given.library}'s {name} is {said}: give one of them.")
+    return check_count("n_envs", number)
 
 
 def _differences(

@@ -29,6 +29,7 @@ from cycletime.libraries.time_keys import (
     Treatment,
     canonical_names,
     carry_time_keys,
+    cycle_time_names,
     environment_keys,
 )
 from cycletime.libraries.yaml_edit import value_at
@@ -92,7 +93,6 @@ class CarriedConfiguration:
         return {file.path: changed_document(file, changes) for file, changes in self._by_file()}
 
     def overrides(self) -> list[str]:
-        """The new values as the library's command line takes them."""
         library = self.before.library
         dashes = "--" if self.before.files[0].kind == "flags" or library in ("cleanrl", "lerobot") else ""
         names = {name: name.replace("_", "-") if library == "cleanrl" else name for name in self.changed()}
@@ -143,6 +143,8 @@ def carry_configuration(
     if not changes and after_dt != before_dt:
         raise InputError(f"{configuration.name} has nothing that is known to depend on the cycle time.")
     notes += _notes_on_unknown(configuration)
+    if configuration.cycle_time is None and after_dt != before_dt and not configuration.is_zoo_entry:
+        notes.append(f"No setting here is the cycle time: set {after_dt} where your environment has it.")
     return CarriedConfiguration(configuration, before_dt, after_dt, values, changes, tuple(notes), transfer.rewritten)
 
 
@@ -152,10 +154,9 @@ def _from_dt(configuration: Configuration, given: DurationLike | None) -> Durati
         raise InputError(f"{' and '.join(each.text for each in sides)} differ: make them one.")
     stated = configuration.cycle_time
     if stated is None and given is None:
-        raise InputError(
-            f"{configuration.name} does not say its cycle time: give it with --from"
-            + (", or give the folder that env.yaml is in as well." if configuration.library == "rsl-rl" else ".")
-        )
+        names = cycle_time_names(configuration.environment or configuration.library or "")
+        instead = f", or give files that say {names}." if names else "."
+        raise InputError(f"{configuration.name} does not say its cycle time: give it with --from{instead}")
     if stated and given is not None and stated[0] != Duration(given):
         raise InputError(
             f"{stated[1]} is a cycle time of {stated[0]}, and --from is {Duration(given)}: leave that out."
@@ -250,7 +251,7 @@ class _Transfer:
             notes = [note for note in notes if "RandomMemory" not in note]  # the file says it: -1, or as the rollout
         if self.to_num_envs is not None:
             notes += notes_on_environments(before, after, self.n_envs or 1, self.to_num_envs, options=False)
-        if self.n_envs is None and configuration.environment:
+        if self.n_envs is None and (configuration.environment or library in ("rsl-rl", "isaac-lab", "skrl")):
             notes.append("The number of environments is not said: the batch is that of one. Give --num-envs.")
         if configuration.is_zoo_entry:
             rows, more = self._with_wrapper(rows)

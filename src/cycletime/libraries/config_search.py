@@ -50,7 +50,6 @@ class Found:
     """By file, why it was passed by."""
 
     def explain_not_read(self) -> str:
-        """A sentence that names some of the files that were passed by; empty if there are none."""
         # What looks like a mistake first: most of a repository's YAML and JSON is of other programs.
         names = sorted(self.not_read, key=lambda name: self.not_read[name] == _OF_OTHERS)
         said = [f"{name}: {self.not_read[name].rstrip('.')}" for name in names[:MOST_NAMED]]
@@ -89,7 +88,6 @@ def find_configurations(path: Path, search: Search | None = None) -> Found:
 
 
 def is_run_folder(folder: Path) -> bool:
-    """Whether a library wrote it for one run, so that it is one configuration."""
     return any(all((folder / name).is_file() for name in names) for names in RUN_FILES)
 
 
@@ -106,7 +104,6 @@ def _in_tree(root: Path, search: Search, found: Found) -> Iterator[Configuration
 
 
 def _walk(root: Path, found: Found) -> tuple[list[Path], list[Path]]:
-    """The folders of runs, and the files outside them that can hold configurations."""
     runs: list[Path] = []
     files: list[Path] = []
 

@@ -71,7 +71,8 @@ class Setting:
     @property
     def text(self) -> str:
         value = f"{self.value:.6g}" if isinstance(self.value, float) else str(self.value)
-        return f"{self.name} {value}"
+        # What a table fills in stands in no file.
+        return f"{self.name} {value}" + (" (default)" if self.comment == "default" and not self.place else "")
 
 
 @dataclass(frozen=True)
@@ -112,12 +113,10 @@ class Configuration:
 
     @cached_property
     def settings(self) -> dict[str, Setting]:
-        """Both sides by their full names."""
         return {each.name: each for side in (self.env, self.agent) for each in side.values()}
 
     @cached_property
     def cycle_time(self) -> tuple[Duration, str] | None:
-        """The cycle time, and how it is said."""
         values = self.of("environment")
         agent = {name: each.value for name, each in self.canonical.items()}
         if "action_repeat" in agent:
@@ -164,7 +163,6 @@ class Configuration:
 
     @cached_property
     def unknown(self) -> tuple[str, ...]:
-        """Names of settings of which nothing is known here."""
         kind = self.environment or (self.library if self.library in ENVIRONMENT_KEYS else None)
         settings = self.of("environment") or self.of("agent")
         keys = environment_keys(kind, settings, trainer=True) if kind else ()
@@ -330,6 +328,7 @@ def read_configuration(
         raise UnrecognisedError(
             f"{path} is of no library that was recognised (it has {has}): give --library, one of {known}."
         )
+    used = {each.file.path for each in sections} | {each.path for each in saved}
     agent = _only(path, "agents", [section for section in sections if section.agent])
     environment = _only(path, "environments", [section for section in sections if section.environment])
     found = agent.agent if agent else None
@@ -347,7 +346,7 @@ def read_configuration(
         is_zoo_entry=agent is not None and agent.is_zoo_entry,
         env_id=env_id,
         unread=tuple(name for section in sections for name in section.unread()),
-        left_out=tuple(sorted(each.name for each in beside - taken)),
+        left_out=tuple(sorted(each.name for each in beside - used)),
     )
 
 
@@ -374,6 +373,8 @@ def _files_in(folder: Path) -> list[ConfigFile]:
     if len(inside) > _MOST_FILES:
         raise InputError(f"{folder} has {len(inside)} files that could be a configuration: give one of them.")
     if not inside:
+        if runs := sorted(folder.glob("**/params/env.yaml")):
+            raise InputError(f"{folder} has runs in it: give the folder of one, such as {runs[-1].parents[1]}.")
         raise InputError(
             f"{folder} has no configuration that is known here: expected params/env.yaml and params/agent.yaml, "
             "config.yml with args.yml, train_config.json, or another .yaml, .json or .zip."
@@ -382,7 +383,6 @@ def _files_in(folder: Path) -> list[ConfigFile]:
 
 
 def _candidates(folder: Path) -> list[Path]:
-    """The files of a folder that could be a configuration, by their names."""
     return sorted(each for each in folder.iterdir() if each.suffix in _SUFFIXES and each.is_file())
 
 

@@ -327,7 +327,6 @@ LIBRARIES: dict[str, Mapping[str, Table]] = {
 
 
 def library_name(library: str) -> str:
-    """A library's name as the tables have it, however it was written."""
     name = library.lower().replace("_", "-").replace(" ", "-")
     return ALIASES.get(name, name)
 

@@ -76,7 +76,6 @@ class SettingsReader:
         return value
 
     def count(self, word: ParamName) -> int:
-        """A value that must be a whole number of at least 1."""
         return check_count(f"{self.library}'s {word.name}", self.number(word))
 
     def refuse_slips(self) -> None:
@@ -249,7 +248,6 @@ class RateTable:
         return said, defaults
 
     def whole(self, values: Mapping[str, object]) -> dict[str, Any]:
-        """All settings that were given, as the library takes them."""
         return self.noise_std.folded(values) if isinstance(self.noise_std, LogInside) else dict(values)
 
 

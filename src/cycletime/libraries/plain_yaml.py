@@ -173,7 +173,6 @@ class YamlSpan:
         return () if not self.is_mapping else zip(self.children[::2], self.children[1::2], strict=False)
 
     def own(self, key: str | int) -> YamlSpan | None:
-        """What stands under a key of a mapping, or at a place of a list."""
         if isinstance(key, int):
             return next(iter(self.children[key : key + 1]), None)
         return next((value for name, value in self.pairs() if name.scalar == key), None)

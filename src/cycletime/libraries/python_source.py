@@ -108,7 +108,6 @@ class SourceReader:
         """By file, why it cannot be read as Python."""
 
     def module(self, path: Path) -> _Module | None:
-        """A file's names; None if it cannot be read as Python."""
         path = path.resolve()
         if path not in self._modules:
             try:
@@ -120,7 +119,6 @@ class SourceReader:
         return self._modules[path]
 
     def find(self, path: Path, node: ast.expr) -> _Definition | None:
-        """The class or function that an expression in a file means."""
         module = self.module(path)
         return self._reference(node, module) if module else None
 
@@ -139,7 +137,6 @@ class SourceReader:
         return made if isinstance(made, Tree) else None
 
     def mro(self, definition: _Definition) -> list[_Definition]:
-        """A class and its bases, the nearest first."""
         assert isinstance(definition.node, ast.ClassDef), "functions have no bases"
         order = [definition]
         for base in definition.node.bases:
@@ -151,7 +148,6 @@ class SourceReader:
         return order
 
     def _reference(self, node: ast.expr, module: _Module) -> _Definition | None:
-        """The class or function that a name or a dotted name means."""
         if isinstance(node, ast.Name):
             found = self._lookup(module, node.id)
             return found if isinstance(found, _Definition) else None
@@ -191,7 +187,6 @@ class SourceReader:
         return "." * min(imported.level, 1) + ".".join(filter(None, [imported.module, imported.name]))
 
     def _lookup(self, module: _Module, name: str) -> _Found | None:
-        """What a module's name means: a class, a function, or a value."""
         key = (module.path, name)
         if key not in self._origins:
             self._origins[key] = self._origin(module, name, set())
@@ -291,7 +286,6 @@ class SourceReader:
                 _assign(target, self._evaluate(value, scope, module, each.lineno), scope)
 
     def _decide(self, test: ast.expr, scope: _Scope, module: _Module) -> bool | None:
-        """Whether a condition holds, if the source says so."""
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             inner = self._decide(test.operand, scope, module)
             return None if inner is None else not inner
@@ -431,7 +425,6 @@ def _parse(path: Path) -> _Module:
 
 
 def _flat_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements of a module, also those under its conditions."""
     for each in body:
         if isinstance(each, ast.If | ast.Try):
             yield from _flat_statements([*each.body, *each.orelse])

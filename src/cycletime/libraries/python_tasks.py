@@ -98,7 +98,6 @@ def _entry(file: Path, reader: SourceReader, node: ast.expr) -> Tree | Path | No
 
 
 def _built(file: Path, reader: SourceReader, node: ast.expr) -> Tree:
-    """The settings that `Class`, `Class()`, `module.Class` or `function()` makes."""
     callee = node.func if isinstance(node, ast.Call) else node
     definition = reader.find(file, callee)
     if definition is None and isinstance(callee, ast.Name):

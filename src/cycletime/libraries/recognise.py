@@ -36,7 +36,6 @@ def recognise_parts(document: Mapping[Any, Any]) -> list[Part]:
 
 
 def is_zoo_file(document: Mapping[Any, Any]) -> bool:
-    """Whether it is a mapping from environment ids to settings of Stable-Baselines3."""
     entries = [entry for entry in document.values() if isinstance(entry, Mapping)]
     return (
         len(entries) == len(document) > 0

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from cycletime.errors import did_you_mean
+from cycletime.errors import InputError, did_you_mean
 from cycletime.libraries.names import LIBRARIES
 from cycletime.libraries.parameters import param_names
 from cycletime.rules import ALGORITHMS
@@ -48,8 +48,17 @@ def name_hint(name: str, algorithm: str, known: Collection[str]) -> str:
 
 
 def our_fields(library: str, algorithm: str) -> dict[str, str]:
-    """By a library's names, our fields."""
     return {each.name: each.ours for each in _synonyms(library, algorithm)}
+
+
+def refuse_two_values(
+    library: str, algorithm: str, given: Mapping[str, object], said: Mapping[str, object], option: str = ""
+) -> None:
+    """Refuse our values and a library's words that say the same one; options of commands begin with dashes."""
+    for name, ours in our_fields(library, algorithm).items() if library else ():
+        if ours in given and name in said:
+            written = option + (ours.replace("_", "-") if option else ours)
+            raise InputError(f"{written} is {given[ours]}, and {name}={said[name]} says it too: leave one out.")
 
 
 def _synonyms(library: str, algorithm: str) -> Iterator[Synonym]:

@@ -79,6 +79,8 @@ _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rew
     ),
 )
 _ISAAC_LAB = (*_keys(COUNT, _EVENT, "rewards.feet_air_time.weight"), *_MANAGED)
+_BESIDE_AGENT = tuple(key._replace(pattern=f"env.{key.pattern}") for key in _ISAAC_LAB)
+"""What Isaac Lab's command line has of the environment, beside the words of a trainer's library."""
 _BRAX = (
     *_keys(COUNT, _LENGTH, "num_timesteps", "episode_length"),
     *_keys(PROPORTIONAL, _SETS, "ctrl_dt"),
@@ -92,6 +94,7 @@ _BRAX = (
     *_keys(KEPT, "in seconds", "*durations", "*wait_times", "*interval_range", "*settle_time"),
     *_keys(SMOOTHING, "a filter per step", "*ema_alpha"),
 )
+_NOISE = _keys(KEPT, "noise of a reading", "*noise*scales.*")
 _PLAYGROUND_PER_SECOND = (
     *_keys(COUNT, _EVENT, *(f"*scales.{event}" for event in ("termination", "feet_air_time", "feet_height"))),
     *_keys(COUNT, _DIFFERENCE, *(f"*scales.{name}" for name in _DIFFERENCES)),
@@ -124,7 +127,7 @@ TIME_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
     "stoix": _keys(COUNT, _LENGTH, "arch.total_timesteps"),
     "brax": _BRAX,
     "mujoco-playground": _BRAX,
-    "rsl-rl": _RSL_RL,
+    "rsl-rl": (*_RSL_RL, *_BESIDE_AGENT),
     "isaac-lab": (*_RSL_RL, *_ISAAC_LAB),
     "rl-games": (
         *_keys(KEPT, _BATCHES, "max_epochs", "save_frequency", "save_best_after"),
@@ -132,6 +135,7 @@ TIME_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
         *_keys(COUNT, f"{_STEPS}, of recurrent networks", "*seq_length", "bptt_length", carried=False),
         *_keys(COUNT, "it counts samples", "central_value_config.minibatch_size", carried=False),
         *_keys(PROPORTIONAL, _SHAPED, "reward_shaper.scale_value", carried=False),
+        *_BESIDE_AGENT,
     ),
     "skrl": (
         *_keys(COUNT, _LENGTH, "timesteps", "trainer.timesteps"),
@@ -139,6 +143,7 @@ TIME_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
         *_keys(COUNT, _LENGTH, "experiment.*_interval"),
         *_keys(COUNT, "as long as the rollout", "memory.memory_size", equals="rollouts"),
         *_keys(PROPORTIONAL, _SHAPED, "rewards_shaper_scale", carried=False),
+        *_BESIDE_AGENT,
     ),
     "torchrl": _keys(COUNT, _LENGTH, "collector.total_frames"),
     "pufferlib": _keys(COUNT, _LENGTH, "train.total_timesteps"),
@@ -150,6 +155,7 @@ TIME_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
         *_keys(KEPT, "in seconds", "*.policy_parameters_push_frequency"),
         *_keys(KEPT, _PRESENT, "*n_obs_steps", equals="1"),
         *_keys(COUNT, _STEPS, "env.episode_length", "*.episode_length"),
+        *_keys(PROPORTIONAL, "an increment per step: the arm's speed stays", "*end_effector_step_sizes.*"),
         *_keys(
             COUNT, _STEPS, "policy.online_buffer_capacity", "policy.n_action_steps", "policy.chunk_size", carried=False
         ),
@@ -176,6 +182,7 @@ OTHER_NAMES: Mapping[str, Mapping[str, str]] = {"skrl": {"lambda": "gae_lambda"}
 """By library, names of other versions, and those that the tables have for the same."""
 _CYCLE_TIMES: Mapping[str, tuple[str, str, Fraction | None]] = {
     "isaac-lab": ("sim.dt", "decimation", None),
+    **dict.fromkeys(("rsl-rl", "rl-games", "skrl"), ("env.sim.dt", "env.decimation", None)),
     "mjlab": ("sim.mujoco.timestep", "decimation", None),
     "mujoco-playground": ("ctrl_dt", "action_repeat", Fraction(1)),
     "legged-gym": ("sim.dt", "control.decimation", None),
@@ -191,12 +198,10 @@ DEPLOYED_BY = ("policy_dt", "step_dt", "simulation_dt", "control_dt")
 
 
 def means_time(library: str, name: str) -> TimeKey | None:
-    """What is known of a setting beside the tables, if anything."""
     return find_key(TIME_KEYS.get(library, ()), name)
 
 
 def find_key(keys: Collection[TimeKey], name: str) -> TimeKey | None:
-    """The first of some keys that a name fits."""
     return next((key for key in keys if fnmatchcase(name, key.pattern)), None)
 
 
@@ -225,7 +230,6 @@ def canonical_names(library: str, names: Collection[str], known: Collection[str]
 
 
 def stated_cycle_time(library: str, settings: Mapping[str, object]) -> tuple[Duration, str] | None:
-    """The cycle time that settings say, and how they say it."""
     for name in ("env.fps", "fps"):
         if library == "lerobot" and (rate := _fraction(settings.get(name))):
             return Duration(1 / rate), f"{name} {settings[name]}"
@@ -237,6 +241,12 @@ def stated_cycle_time(library: str, settings: Mapping[str, object]) -> tuple[Dur
         return None
     times = f" x {repeat} {settings.get(repeat, usual)}" if repeat else ""
     return Duration(step_s * repeats), f"{step} {settings[step]}{times}"
+
+
+def cycle_time_names(library: str) -> str:
+    """The settings that say a library's cycle time, for sentences; empty where none does."""
+    step, repeat, _ = _CYCLE_TIMES.get(library, ("env.fps" if library == "lerobot" else "", "", None))
+    return f"{step} and {repeat}" if repeat else step
 
 
 def _fraction(value: object) -> Fraction | None:
@@ -292,13 +302,13 @@ def environment_keys(environment: str, settings: Mapping[str, object], trainer: 
         return ENVIRONMENT_KEYS[environment]
     # Playground's locomotion and hands multiply rewards by ctrl_dt, and have one of these terms; its arms and
     # dm_control's tasks do not, and dm_control's have no scales at all.
-    scales = {name.rpartition(".")[2] for name in settings if "scales." in name}
+    scales = {name.rpartition(".")[2] for name in settings if "scales." in name and "noise" not in name}
     if not scales:
-        return (*_DM_CONTROL, *_BRAX) if trainer else _BRAX
+        return (*_NOISE, *_DM_CONTROL, *_BRAX) if trainer else (*_NOISE, *_BRAX)
     pays = _PLAYGROUND_PER_SECOND if scales & _OF_TASKS_PER_SECOND else _PLAYGROUND_PER_STEP
     # No setting says what an action is, and these terms are in no other of its tasks.
     increments = _PLAYGROUND_INCREMENTS if scales & _OF_TASKS_WITH_INCREMENTS else ()
-    return (*increments, *pays, *_BRAX)
+    return (*_NOISE, *increments, *pays, *_BRAX)
 
 
 def carry_time_keys(
@@ -384,7 +394,8 @@ def _carried_number(name: str, value: float, law: Law, rho: Fraction) -> tuple[f
 
 
 def _exact(numbers: list[Any], law: Law, rho: Fraction) -> Any:  # noqa: ANN401 - a number, or a list of them
-    exact = [float(f"{float(law(each, rho)):.4g}") if each else each for each in numbers]
+    laws = [float(law(each, rho)) if each else each for each in numbers]
+    exact = [round(each, 1) if abs(each) >= 1000 else float(f"{each:.4g}") for each in laws]
     return exact if len(exact) > 1 else exact[0]
 
 

@@ -122,7 +122,7 @@ class PPO(Hyperparameters):
         if not _keeps_ratio(rule):
             ratios = f"from {float(ratio_before):.4g} to {float(ratio):.4g}"
             return (f"Rule {rule.name!r} moves batch / minibatch {ratios}: {count} mini-batches per epoch.",)
-        if count != count_before:
+        if count != count_before and (self.minibatch_count is None or abs(shift) > REPORTED_SHIFT):
             return (f"Mini-batches per epoch: {count_before} became {count}, since rounding {moved}.",)
         return (f"Rounding {moved}.",) if abs(shift) > REPORTED_SHIFT else ()
 

@@ -46,7 +46,7 @@ class StudyProgress(StudyObserver):
         self._learns_from = {planned.name: firsts[planned.cell] for planned in plan.runs}
         left = StudyFolder.runs_left(plan, states)
         self._left = {planned.name: self._budget - self._learns_from[planned.name] for planned in left}
-        self._left_in_all = sum(self._left.values())
+        self._left_in_all, self._runs_left = sum(self._left.values()), len(self._left)
         counts = Counter(states.values())
         self._done, self._all, self._failed = counts["done"], len(states), counts["failed"]
         self._since = time.monotonic()
@@ -123,7 +123,8 @@ class StudyProgress(StudyObserver):
             self._steps.popleft()
         span_s = max(1e-9, min(_RATE_WINDOW_S, now - (self._began or now)))
         rate = sum(done for _, done in self._steps) / span_s
-        pace = f"{rate:,.0f} env steps/s" if rate > 0 else "starting or compiling"
+        begins = "running" if len(self._left) < self._runs_left else "starting or compiling"  # none is done yet
+        pace = f"{rate:,.0f} env steps/s" if rate > 0 else begins
         failed = [f"{self._failed} failure{'' if self._failed == 1 else 's'}"] if self._failed else []
         left = [f"{format_seconds(self._left_in_all / rate)} left"] if rate > 0 else []
         text = ", ".join([pace, *failed, f"{format_seconds(now - self._since)} so far", *left])

@@ -20,7 +20,7 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError, quote, unknown_name_error
 from cycletime.libraries.synonyms import name_hint
 from cycletime.rules import Rule
-from cycletime.trainers.commands import check_command, check_rules
+from cycletime.trainers.commands import check_command, check_rules, check_varied
 from cycletime.training.engine import AUTO, check_study_engine, engine_for, with_engine
 from cycletime.training.external import ExternalAgent, TrainerSpec
 from cycletime.training.make_specs import known_algorithms, transfer_agent, tunable_names
@@ -215,6 +215,8 @@ class StudySpec:
                 check_command(cell.agent, [name for grid in grids for name in grid])
                 agents.setdefault((cell.agent.algorithm, cell.labels["rule"]), []).append(cell.agent)
         check_rules(agents)
+        if self.trainer is not None:
+            check_varied(self.trainer, self.dts, self.seeds)
 
     @property
     def size(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 from cycletime.bounded import read_bounded_text
 from cycletime.duration import Duration, typed_duration
 from cycletime.errors import InputError, quote, unknown_name_error
-from cycletime.libraries.synonyms import find_synonym, name_hint
+from cycletime.libraries.synonyms import find_synonym, name_hint, refuse_two_values
 from cycletime.rules import ALGORITHMS, recommend, recommend_for
 from cycletime.rules.rule import own_rules_as_table, parse_own_rules
 from cycletime.studies.spec import HANG_TIMEOUT, MAX_RUNS, Grid, Point, StudySpec, Tuned
@@ -170,6 +170,7 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
                 place = "tuned" if theirs.ours in TUNABLE["ppo"] else "set"
                 near = f"; {key} is {theirs.ours} here, in the table {place}."
             raise InputError(f"{key!r} is nothing that a study has: it has {', '.join(sorted(_KNOWN_KEYS))}{near}")
+    said = table.get("set", {})
     table = _with_trainers_num_envs(_with_zoo_entry(table, folder))
     algorithms = tuple(_as_list(table, "algorithm"))
     trainer = read_trainer(table["trainer"], folder) if "trainer" in table else None
@@ -178,6 +179,9 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
             raise unknown_name_error(algorithm, "an algorithm", known_algorithms(trainer))
     tuned, others, points = read_values(table, algorithms, folder, trainer)
     if trainer is not None:  # values that nobody tuned are from no cycle time
+        for algorithm, values in tuned.items():
+            first = {name: tried[0] for name, tried in values.values.items() if tried}
+            refuse_two_values(trainer.words, algorithm, first, {**said, **said.get(algorithm, {})})
         tuned = {**dict.fromkeys(algorithms, Tuned(None)), **tuned}
     worlds = _worlds(table, trainer)
     name, patience, hang_timeout = _required(table, "name"), table.get("patience", HANG_TIMEOUT), None
@@ -259,9 +263,9 @@ def _env_dt_table(tasks: Sequence[ClosedFormWorld], envs: Sequence[GymnasiumEnv]
     return {} if env_dt is None else {"env_dt": str(env_dt)}
 
 
-def _required(table: Mapping[str, Any], key: str) -> Any:  # noqa: ANN401 - whatever TOML has
+def _required(table: Mapping[str, Any], key: str, instead: str = "") -> Any:  # noqa: ANN401 - whatever TOML has
     if key not in table:
-        raise InputError(f"{key!r} is missing: a study needs it.")
+        raise InputError(f"{key!r} is missing: a study needs it{instead}.")
     return table[key]
 
 
@@ -309,7 +313,7 @@ def _with_trainers_num_envs(table: Mapping[str, Any]) -> Mapping[str, Any]:
 def _budget(table: Mapping[str, Any], worlds: Sequence[World]) -> int:
     """The budget in environment steps; given in seconds, they must be whole numbers of the same time step."""
     if "simulated_s" not in table:
-        return _count("env_steps", _required(table, "env_steps"))
+        return _count("env_steps", _required(table, "env_steps", ", or 'simulated_s', the seconds of a run"))
     if "env_steps" in table:
         raise InputError("'env_steps' and 'simulated_s' are both given: give one of them.")
     steps = {world.env_dt for world in worlds}
@@ -319,6 +323,9 @@ def _budget(table: Mapping[str, Any], worlds: Sequence[World]) -> int:
     seconds = table["simulated_s"]
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < inf:
         raise InputError(f"simulated_s is {quote(seconds)}: it must be a positive number of seconds.")
+    longest = max(map(typed_duration, _as_list(table, "dt")))
+    if Duration(seconds) < longest:
+        raise InputError(f"simulated_s is {seconds}: a run must last {longest} at least, one cycle.")
     return max(1, round(Duration(seconds) / env_dt))
 
 

@@ -38,6 +38,10 @@ def add_horizons(study: StudySpec, horizons: object) -> StudySpec:
     known = [name for name in DEFAULT_HORIZON_STEPS if name in tunable_names(algorithm, study.trainer)]
     if horizons is True:
         rates = {name: tuple(exp(-1 / steps) for steps in DEFAULT_HORIZON_STEPS[name]) for name in known}
+        theirs = study.trainer if study.trainer and not study.trainer.words else None
+        if theirs and (left := [name for name in known if not theirs.takes(name)]):
+            remedy = f"add {{{left[0]}}}, or give a table [horizons] without it"
+            raise InputError(f"horizons tries {left[0]}, which the command does not take: {remedy}.")
     elif isinstance(horizons, Mapping) and horizons:
         rates = {name: _rates(name, each, dt, known, algorithm) for name, each in horizons.items()}
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from contextlib import suppress
 from itertools import combinations
 from math import ceil
@@ -14,7 +14,7 @@ from typing import Any
 from cycletime.errors import InputError, did_you_mean
 from cycletime.rules import ALGORITHMS
 from cycletime.trainers.trainer_run import TrainerRun
-from cycletime.training.external import ExternalAgent
+from cycletime.training.external import ExternalAgent, TrainerSpec
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.-]*)\}")
 _FACTS = ("dt_s", "dt_ms", "seed", "folder", "simulated_s", "agent_steps", "num_envs", "env", "algorithm", "device")
@@ -55,6 +55,14 @@ def _changed_settings(agent: ExternalAgent) -> list[str]:
     with suppress(InputError):  # where it has no default for something
         usual |= ALGORITHMS[agent.algorithm].from_(words, dt="1s", n_envs=num_envs).to(words, num_envs)
     return [name for name, value in agent.settings.items() if usual.get(name) != value]
+
+
+def check_varied(trainer: TrainerSpec, dts: Sized, seeds: Sized) -> None:
+    """Refuse a command that is not told what differs between the runs of a study, which would be the same ones."""
+    for what, several, names in (("cycle times", dts, ("dt_s", "dt_ms")), ("seeds", seeds, ("seed",))):
+        if len(several) > 1 and not any(map(trainer.takes, names)):
+            words = " or ".join(f"{{{name}}}" for name in names)
+            raise InputError(f"The runs have {len(several)} {what}, which the command does not take: add {words}.")
 
 
 def command_words(agent: ExternalAgent, run: TrainerRun) -> list[str]:

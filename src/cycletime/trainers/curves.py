@@ -54,7 +54,6 @@ class CurveReader:
 
     @property
     def what(self) -> str:
-        """Where points were looked for, for sentences."""
         tags = [quote(self.columns["return"])] if "return" in self.columns else RETURN_TAGS
         return self.curve if self._is_text else f"TensorBoard's {' or '.join(tags)}"
 
@@ -72,7 +71,6 @@ class CurveReader:
         return [point for line in text.splitlines() for point in self._line(line)]
 
     def _new_bytes(self, path: Path, whole: Callable[[bytes], int]) -> bytes:
-        """What a file has beyond what was read, as far as it is whole."""
         at = self.read_bytes.get(path, 0)
         try:
             with path.open("rb") as file:

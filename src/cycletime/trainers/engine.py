@@ -209,7 +209,8 @@ class TrainerBatch(RunBatch):
             raise RunError(f"{self.trainer.label} {how}{see}")
         if not curve.newest.seconds:
             seen = f"; there are {', '.join(sorted(reader.tags)[:5])}" if reader.tags else ""
-            raise RunError(f"{self.trainer.label} ended without a point in {reader.what}{seen}{see}")
+            where = f"in {reader.what}" if self.trainer.command else "that it yields or reports"
+            raise RunError(f"{self.trainer.label} ended without a point {where}{seen}{see}")
         if curve.newest.seconds < LEAST_SHARE * curve.budget_s:
             share = f"{curve.newest.seconds:,.6g} s of {curve.budget_s:,.6g} s simulated"
             remedy = "give it its budget, or give the study a smaller one"

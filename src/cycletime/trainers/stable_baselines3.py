@@ -16,12 +16,15 @@ _OF_THE_ZOO = ("n_timesteps", "n_envs", "env_wrapper", "frame_stack", "vec_env_w
 def train(run: TrainerRun) -> None:
     """Train as Stable-Baselines3 does, with its own Monitor telling the returns of episodes."""
     import stable_baselines3
+    import torch
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.env_util import make_vec_env
     from stable_baselines3.common.vec_env import VecNormalize
 
     if run.algorithm not in ALGORITHMS:
         raise InputError(f"stable-baselines3 has no {run.algorithm} here: give one of {', '.join(ALGORITHMS)}.")
+    if run.device == "gpu" and not torch.cuda.is_available():
+        raise InputError("device is 'gpu', and PyTorch finds none here: leave it out, or install PyTorch with CUDA.")
     settings = dict(run.values)
     if refused := [name for name in _OF_THE_ZOO[2:] if settings.get(name)]:
         raise InputError(f"{refused[0]} is {quote(settings[refused[0]])}: the study's environment is made without it.")

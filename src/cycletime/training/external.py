@@ -60,6 +60,8 @@ class TrainerSpec:
             raise unknown_name_error(words, "a library whose words are known", LIBRARIES)
         if name in BUILT_IN and words != name:
             raise InputError(f"words is {quote(self.words)}: {name} has its own.")
+        if self.curve != "tensorboard" and not self.curve.endswith((".csv", ".jsonl", ".json")):
+            raise InputError(f"curve is {quote(self.curve)}: give a file .csv or .jsonl, or 'tensorboard'.")
         check_counts(self, "num_envs")
         if wrong := [key for key in self.columns if key not in COLUMNS]:
             raise unknown_name_error(wrong[0], "a column", COLUMNS)

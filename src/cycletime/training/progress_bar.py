@@ -32,7 +32,8 @@ from cycletime.training.run_folder import RunFolder
 
 class ErrorConsole(Console):
     def __init__(self) -> None:
-        super().__init__(file=None if sys.stderr is None else cast(TextIO, LenientStream(sys.stderr)), stderr=True)
+        file = None if sys.stderr is None else cast(TextIO, LenientStream(sys.stderr))
+        super().__init__(file=file, stderr=True, markup=False)  # brackets in a sentence are no style
 
 
 LINE_S = 10.0
