@@ -28,7 +28,7 @@ from cycletime.errors import InputError
 from cycletime.libraries import LIBRARIES, LibraryValues, given_cycle_time, read_settings
 from cycletime.libraries.on_policy import notes_on_environments
 from cycletime.rules import A2C, ALGORITHMS, PPO, Hyperparameters
-from cycletime.rules.hyperparameters import explain_values, transfer_as_json
+from cycletime.rules.hyperparameters import explain_values, nest_names, transfer_as_json
 from cycletime.rules.quantities import check_count
 
 _LIBRARIES = ", ".join(LIBRARIES)
@@ -114,7 +114,8 @@ def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperpar
     values = read_settings(kind, library, from_dt, options.n_envs, said)
     if given and options.to_num_envs is None:  # with which a batch of one's own is a choice
         _refuse_two_values(values, given)
-    words_used = {name: value for name, value in values.to(library).items() if name not in said}
+    whole = {**said, **nest_names(said)}
+    words_used = {name: value for name, value in values.to(library).items() if name not in whole}
     notes = () if given else _notes_on_baseline(words_used, {}, f"the default of {library}")
     return replace(values, **given), notes
 

@@ -222,6 +222,7 @@ class OffPolicyTable:
         left = warmup if warmup & said.keys() else ()
         defaults = {name: value for name, value in self.defaults.items() if name not in left}
         fields = self.read(SettingsReader(given.library, {**defaults, **said}), n_envs, kind)
+        fields["discount"] = self.discount.default  # beside which one that was given is tuned
         return {name: value for name, value in fields.items() if value is not None}
 
     def _read_tau(self, given: SettingsReader) -> Number | None:

@@ -107,13 +107,10 @@ _DM_CONTROL = _keys(PROPORTIONAL, "rewards are paid per step", "reward_scaling")
 _SB3 = (
     *_keys(COUNT, _LENGTH, "total_timesteps", "n_timesteps"),
     *_keys(KEPT, "mini-batches follow the batch", "n_minibatches"),
-    *_keys(
-        COUNT,
-        _STEPS,
-        *("sde_sample_freq", "n_steps", "frame_stack", "buffer_size", "learning_starts", "train_freq"),
-        *("target_update_interval", "frame_skip"),
-        carried=False,
-    ),
+    *_keys(KEPT, "it counts updates", "target_update_interval", "policy_delay"),
+    *_keys(KEPT, "a single step", "n_steps", "frame_stack", "frame_skip", equals="1"),
+    *_keys(COUNT, _STEPS, "sde_sample_freq", "n_steps", "frame_stack", "frame_skip", carried=False),
+    *_keys(COUNT, _STEPS, "buffer_size", "learning_starts", carried=False),
 )
 TIME_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
     "stable-baselines3": _SB3,
