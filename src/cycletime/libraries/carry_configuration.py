@@ -45,7 +45,9 @@ _LOOKS_LIKE_TIME = re.compile(
     r"duration|timeout|time|window|hold|frames?|decimation|timesteps)($|_(s|ms|steps|min|max|range))"
 )
 _MINIBATCHES = "n_minibatches"
-_NO_TIME = re.compile(r"weight_decay|noise_step|height_step|^env_wrapper\.|^models\.|^env\.viewer\.")
+_NO_TIME = re.compile(
+    r"weight_decay|noise_step|height_step|^env_wrapper\.|^models\.|^env\.viewer\.|^_|^(start_time|num_timesteps)$"
+)
 
 
 class Change(NamedTuple):
@@ -298,6 +300,7 @@ class _Transfer:
         number = words.n_envs.name if words and words.n_envs else "n_envs"
         names = canonical_names(library, settings, {number})
         said = {name: value for name, value in settings.items() if names[name] not in (number, "n_envs")}
+        said |= dict.fromkeys(table_names(words) & {*self.configuration.unread}, "pickled in the file")
         if library == "rl-games" and self.n_envs is None:
             raise InputError(f"{self.configuration.name} does not say the number of environments: give --num-envs.")
         if _MINIBATCHES in said and library == "stable-baselines3":  # Isaac Lab's, which makes a batch_size of it
@@ -408,8 +411,10 @@ class _Transfer:
 
     def _reason(self, library: str, name: str, before: Hyperparameters, after: Hyperparameters) -> str:
         """The rule's formula for what a name means, and its seconds before and after."""
-        canonical = canonical_names(library, [name], table_names(LIBRARIES[library].get(after.algorithm)))[name]
-        ours = our_fields(library, after.algorithm).get(canonical, canonical)
+        table = LIBRARIES[library].get(after.algorithm)
+        canonical = canonical_names(library, [name], table_names(table))[name]
+        usual = "updates_per_step" if canonical in getattr(table, "said_together", ()) else canonical
+        ours = our_fields(library, after.algorithm).get(canonical, usual)
         law = after.origin.laws.get(ours) if after.origin else None
         formula = law.formula if law else f"rule '{after.origin.rule}'" if after.origin else "the rule"
         spans = [each.seconds().get(ours) for each in (before, after)]
