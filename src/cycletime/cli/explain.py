@@ -78,6 +78,8 @@ def _lines(explained: Sequence[tuple[Configuration, list[Finding]]]) -> list[str
         lines += [f"Base classes that are not in reach: {shown}."] if unseen else []
     if all(each.dt_s is None for each, _ in explained):
         lines += ["", "No cycle time is said: give --dt TIME for the meaning in seconds."]
+    if all(each.library and each.table is None for each, _ in explained):
+        lines += ["", "No algorithm with a rule is said: give --algorithm for the meaning of its values."]
     grouped: dict[Finding, list[str]] = {}
     for each, findings in explained:
         for finding in findings:

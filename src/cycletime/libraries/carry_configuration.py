@@ -161,10 +161,11 @@ def _from_dt(configuration: Configuration, given: DurationLike | None) -> Durati
         raise InputError(f"{' and '.join(each.text for each in sides)} differ: make them one.")
     stated = configuration.cycle_time
     if stated is None and given is None:
-        raise InputError(
-            f"{configuration.name} does not say its cycle time: give it with --from"
-            + (", or give the folder that env.yaml is in as well." if configuration.library == "rsl-rl" else ".")
-        )
+        more = {
+            "rsl-rl": ", or give the folder that env.yaml is in as well",
+            "stable-baselines3": ", which is env.unwrapped.dt of Gymnasium's MuJoCo tasks",
+        }.get(configuration.library or "", "")
+        raise InputError(f"{configuration.name} does not say its cycle time: give it with --from{more}.")
     if stated and given is not None and stated[0] != Duration(given):
         raise InputError(
             f"{stated[1]} is a cycle time of {stated[0]}, and --from is {Duration(given)}: leave that out."

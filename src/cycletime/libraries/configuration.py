@@ -20,7 +20,7 @@ from cycletime.libraries.names import LIBRARIES, Table, library_name, table_name
 from cycletime.libraries.on_policy import Brax, Counted, Puffer, Sized
 from cycletime.libraries.parameters import ParamName
 from cycletime.libraries.plain_yaml import KeyPath, is_saved_ordered_dict, repeated_keys
-from cycletime.libraries.recognise import is_zoo_file, recognise_algorithm, recognise_parts
+from cycletime.libraries.recognise import is_zoo_file, recognise_algorithm, recognise_parts, zoo_algorithm
 from cycletime.libraries.time_keys import (
     DEPLOYED_BY,
     ENVIRONMENT_KEYS,
@@ -376,7 +376,7 @@ def _files_in(folder: Path) -> list[ConfigFile]:
     if not inside:
         raise InputError(
             f"{folder} has no configuration that is known here: expected params/env.yaml and params/agent.yaml, "
-            "config.yml with args.yml, train_config.json, or another .yaml, .json or .zip."
+            "config.yml with args.yml, train_config.json, or another .yaml, .json or .zip; of several runs give one."
         )
     return _recognised_files(inside) or [read_config_file(inside[0])]
 
@@ -412,9 +412,8 @@ class Section:
         return "agent" if self.agent else "environment"
 
     def algorithm(self) -> str | None:
-        stem = self.file.path.stem.lower()
         if self.is_zoo_entry:  # whose files are named so, and whose entries do not say it
-            return stem if stem in ALGORITHMS else None
+            return named if (named := zoo_algorithm(self.file.path)) in ALGORITHMS else None
         values = {name: value for name, _, value in _flatten(self.values, ())}
         return recognise_algorithm(self.agent, values) if self.agent else None
 

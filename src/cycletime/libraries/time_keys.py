@@ -183,6 +183,8 @@ _CYCLE_TIMES: Mapping[str, tuple[str, str, Fraction | None]] = {
     "control_dt": ("control_dt", "", Fraction(1)),
 }
 """By library, the two settings whose product is the cycle time, and what the second is where nothing is said."""
+WRAPPER_NAME = "cycletime.tasks.CycleTime"
+"""What holds actions in an RL Zoo file's env_wrapper."""
 DEPLOYED_BY = ("policy_dt", "step_dt", "simulation_dt", "control_dt")
 """What deployments of policies call their cycle time, the surest first: control_dt may be that of the motors."""
 
@@ -226,6 +228,9 @@ def stated_cycle_time(library: str, settings: Mapping[str, object]) -> tuple[Dur
     for name in ("env.fps", "fps"):
         if library == "lerobot" and (rate := _fraction(settings.get(name))):
             return Duration(1 / rate), f"{name} {settings[name]}"
+    for name, value in settings.items() if library in ("stable-baselines3", "sbx") else ():
+        if name.startswith("env_wrapper") and name.endswith(f"{WRAPPER_NAME}.dt"):
+            return Duration(str(value)), f"env_wrapper's dt {value}"
     if library not in _CYCLE_TIMES:
         return None
     step, repeat, usual = _CYCLE_TIMES[library]
