@@ -21,6 +21,8 @@ BUILT_IN = {
     "brax": ("brax", "playground", "mujoco-mjx", "jax"),
 }
 """Trainers that come with this package, each in the words of its library; and packages whose versions a result has."""
+_ENVIRONMENT = ("env_wrapper", "frame_stack", "vec_env_wrapper", "callback", "vec_env_class")
+"""What an RL Zoo entry says of the environment, which a study makes itself."""
 COLUMNS = ("seconds", "agent_steps", "return")
 """Of a learning curve."""
 
@@ -106,7 +108,7 @@ def read_trainer(table: Any, home: Path) -> TrainerSpec:  # noqa: ANN401 - whate
     settings = [each.name for each in fields(TrainerSpec)]
     for key, value in given.items():
         if key not in settings:
-            raise unknown_name_error(key, "a setting of a trainer", (*settings, *COLUMNS))
+            raise unknown_name_error(key, "a setting of a trainer", ("zoo", *settings, *COLUMNS))
         kind = kinds.get(key, str)
         texts = value if isinstance(value, list) else value.values() if isinstance(value, Mapping) else ()
         if not isinstance(value, kind) or isinstance(value, bool) or not all(isinstance(each, str) for each in texts):
@@ -174,6 +176,11 @@ def external_agent(
 
     `others` are in the trainer's words: where rules know one, such as Stable-Baselines3's n_steps, they carry it too.
     """
+    if trainer.name == "stable-baselines3" and (refused := [name for name in _ENVIRONMENT if others.get(name)]):
+        raise InputError(
+            f"{refused[0]} is {quote(others[refused[0]])}: the study's environment is made without it, so leave it out "
+            "(dts hold actions), or register an environment that has it."
+        )
     tuned = tuned_hyperparameters(trainer, algorithm, values, others, dt if tuned_at is None else tuned_at)
     carried = tuned if tuned_at is None else tuned.at(dt, rule)
     settings: dict[str, Any] = {**carried.stated(), **others}
