@@ -245,7 +245,7 @@ class _Transfer:
             named = f"the algorithm {quote(algorithm)}, which has no rule" if algorithm else "no algorithm with a rule"
             raise InputError(
                 f"{configuration.name} names {named}: {', '.join(ALGORITHMS)} have one here; DQN and others have "
-                "none. If it is one of those, say which with --algorithm."
+                "none. If it is of one that has, say which with --algorithm."
             )
         if library == "rsl-rl" and "policy.init_noise_std" in configuration.of("agent"):
             library = "isaac-lab"

@@ -47,7 +47,7 @@ def with_cycle_time_wrapper(
     if held.denominator != 1:
         return None, (
             f"No env_wrapper was written, since {to_dt} is not a whole multiple of the environment's step, {step}: "
-            f"the environment itself must step every {to_dt}."
+            f"the environment itself must step every {to_dt} (cycletime.tasks.retime makes one that does)."
         )
     wrapper, steps = {WRAPPER_NAME: {"dt": str(to_dt), "env_dt": str(step)}}, "step" if held == 1 else "steps"
     return [*wrappers, wrapper], (
