@@ -261,11 +261,7 @@ _OF_TASKS_WITH_INCREMENTS = {
 _WEIGHT = re.compile(r"weight$|(^|[._])scales?($|[._])|(^|_)rew(ard)?(s|_|$)|penalty|bonus|reward_scaling$")
 """Names of what rewards are multiplied by, which is no count also where it is a whole number."""
 Treatment: TypeAlias = Literal["carried", "kept", "yours"]
-_TOLD: Mapping[Treatment, str] = {
-    "carried": "Carried as well",
-    "kept": "Kept",
-    "yours": "NOT carried, set it yourself",
-}
+_TOLD: Mapping[Treatment, str] = {"carried": "Carried as well", "kept": "Kept", "yours": "NOT carried, set it yourself"}
 TIME_NOTES = tuple(f"{what}: " for what in _TOLD.values())
 
 

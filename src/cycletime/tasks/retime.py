@@ -201,10 +201,7 @@ def _rate(formula: str, info: str) -> RewardTerm:
 
 
 _MUJOCO_TERMS = {
-    "Reacher-v5": (
-        _rate("-|fingertip - target|", "reward_dist"),
-        _rate("-|action|^2", "reward_ctrl"),
-    ),
+    "Reacher-v5": (_rate("-|fingertip - target|", "reward_dist"), _rate("-|action|^2", "reward_ctrl")),
     "Pusher-v5": (
         _rate("-0.5 |object - fingertip|", "reward_near"),
         _rate("-|object - goal|", "reward_dist"),

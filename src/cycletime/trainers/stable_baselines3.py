@@ -9,8 +9,6 @@ from cycletime.errors import InputError, quote
 from cycletime.trainers.trainer_run import TrainerRun
 
 ALGORITHMS = {"ppo": "PPO", "a2c": "A2C", "sac": "SAC", "td3": "TD3", "ddpg": "DDPG"}
-_OF_THE_ZOO = ("n_timesteps", "n_envs", "env_wrapper", "frame_stack", "vec_env_wrapper", "callback", "vec_env_class")
-"""Settings of an entry that are no keywords of a constructor."""
 
 
 def train(run: TrainerRun) -> None:
@@ -24,7 +22,7 @@ def train(run: TrainerRun) -> None:
         raise InputError(f"stable-baselines3 has no {run.algorithm} here: give one of {', '.join(ALGORITHMS)}.")
     settings = dict(run.values)
     normalize = _read(settings.pop("normalize", False))
-    keywords = {name: value for name, value in settings.items() if name not in _OF_THE_ZOO and value is not None}
+    keywords = {name: value for name, value in settings.items() if value is not None}
     policy = keywords.pop("policy", "MlpPolicy")
     keywords = {name: _keyword(name, value) for name, value in keywords.items()}
     noise = keywords.pop("noise_type", None), keywords.pop("noise_std", 0.0)

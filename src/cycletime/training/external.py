@@ -16,13 +16,10 @@ from cycletime.libraries import LIBRARIES
 from cycletime.libraries.names import ALIASES
 from cycletime.rules import Rule
 
-BUILT_IN = {
-    "stable-baselines3": ("stable-baselines3", "torch"),
-    "brax": ("brax", "playground", "mujoco-mjx", "jax"),
-}
+BUILT_IN = {"stable-baselines3": ("stable-baselines3", "torch"), "brax": ("brax", "playground", "mujoco-mjx", "jax")}
 """Trainers that come with this package, each in the words of its library; and packages whose versions a result has."""
-_ENVIRONMENT = ("env_wrapper", "frame_stack", "vec_env_wrapper", "callback", "vec_env_class")
-"""What an RL Zoo entry says of the environment, which a study makes itself."""
+_OF_THE_ZOO = ("n_timesteps", "n_envs", "env_wrapper", "frame_stack", "vec_env_wrapper", "callback", "vec_env_class")
+"""What entries of the RL Zoo say of more than the agent."""
 COLUMNS = ("seconds", "agent_steps", "return")
 """Of a learning curve."""
 
@@ -176,10 +173,10 @@ def external_agent(
 
     `others` are in the trainer's words: where rules know one, such as Stable-Baselines3's n_steps, they carry it too.
     """
-    if trainer.name == "stable-baselines3" and (refused := [name for name in _ENVIRONMENT if others.get(name)]):
+    if trainer.name == "stable-baselines3" and (refused := [name for name in _OF_THE_ZOO if name in others]):
         raise InputError(
-            f"{refused[0]} is {quote(others[refused[0]])}: the study's environment is made without it, so leave it out "
-            "(dts hold actions), or register an environment that has it."
+            f"{refused[0]} is {quote(others[refused[0]])}: a study makes its environments itself and says how long to "
+            "train (env, num_envs, dts, simulated_s), so leave it out."
         )
     tuned = tuned_hyperparameters(trainer, algorithm, values, others, dt if tuned_at is None else tuned_at)
     carried = tuned if tuned_at is None else tuned.at(dt, rule)
