@@ -116,7 +116,7 @@ def test_updates_once_per_episode_are_left_alone_by_a_rule_with_a_note(gradient_
     values = SAC.from_("sb3", dt="16ms", gamma=0.98, **said)
     longer, shorter = values.at("64ms", "horizons"), values.at("4ms", "horizons")
     assert longer.notes == (
-        "stable-baselines3's train_freq is (1, 'episode'): updates that come once per episode are left alone.",
+        "stable-baselines3's train_freq is (1, 'episode'), no number of steps: the updates are left alone.",
     )
     assert shorter.notes == ()
     for carried in (longer, shorter):

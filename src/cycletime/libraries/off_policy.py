@@ -47,7 +47,7 @@ class UpdatesPerPeriod:
         except NotANumberError:
             said = given.values[name]
             given.left_alone["updates_per_step"] = (
-                f"{given.library}'s {name} is {said!r}: updates that come once per episode are left alone."
+                f"{given.library}'s {name} is {said!r}, no number of steps: the updates are left alone."
             )
             if updates == _AS_MANY_AS_COLLECTED:
                 return 1.0
