@@ -125,7 +125,7 @@ def _spans(each: Configuration) -> dict[str, float | None]:
     """In seconds; in steps where no cycle time is known."""
     unit = each.dt_s or 1.0
     return {
-        "discount": each.discount_s if each.dt_s else each.discount_steps,
+        "discount": None if each.discount_steps is None else each.discount_steps * unit,
         "trace": None if each.trace_steps is None else each.trace_steps * unit,
         "rollout": each.rollout.value * unit if each.rollout else None,
         "episode": each.episode[1] if each.episode else None,

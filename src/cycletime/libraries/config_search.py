@@ -23,7 +23,7 @@ from cycletime.libraries.configuration import (
 from cycletime.libraries.names import LIBRARIES
 from cycletime.libraries.python_source import SourceReader, Tree
 from cycletime.libraries.python_tasks import PythonTask, plain_settings, python_tasks
-from cycletime.libraries.recognise import is_zoo_file, recognise_parts, zoo_algorithm
+from cycletime.libraries.recognise import is_zoo_file, recognise_parts
 from cycletime.libraries.time_keys import DEPLOYED_BY
 from cycletime.rules.hyperparameters import nest_names
 
@@ -140,11 +140,11 @@ def _in_file(path: Path, search: Search, root: Path) -> Iterator[Configuration]:
     if environment := simulated_environment(file.document):
         yield _timed(Configuration(str(path), environment=environment, env=file_settings(file)), search, root)
     elif search.env_id is None and is_zoo_file(file.document) and any("n_timesteps" in each for each in entries):
-        algorithm = search.algorithm or zoo_algorithm(path)
         for name, entry in file.document.items():
             if isinstance(entry, Mapping) and entry and name != "default":
-                said = Section(file, (str(name),), "", entry, None, None, is_zoo_entry=True).settings()
-                read = Configuration(str(path), "stable-baselines3", None, algorithm, said)
+                section = Section(file, (str(name),), "", entry, None, None, is_zoo_entry=True)
+                algorithm = search.algorithm or section.algorithm() or path.stem.lower()
+                read = Configuration(str(path), "stable-baselines3", None, algorithm, section.settings())
                 yield replace(_timed(read, search, root), name=f"{_relative(path, root)} {name}")
     else:
         read = read_configuration(path, library=search.library, algorithm=search.algorithm, env_id=search.env_id)

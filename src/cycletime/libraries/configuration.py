@@ -20,7 +20,7 @@ from cycletime.libraries.names import LIBRARIES, Table, library_name, table_name
 from cycletime.libraries.on_policy import Brax, Counted, Puffer, Sized
 from cycletime.libraries.parameters import ParamName
 from cycletime.libraries.plain_yaml import KeyPath, is_saved_ordered_dict, repeated_keys
-from cycletime.libraries.recognise import is_zoo_file, recognise_algorithm, recognise_parts, zoo_algorithm
+from cycletime.libraries.recognise import is_zoo_file, recognise_algorithm, recognise_parts
 from cycletime.libraries.time_keys import (
     DEPLOYED_BY,
     ENVIRONMENT_KEYS,
@@ -280,10 +280,6 @@ class Configuration:
     def discount_steps(self) -> float | None:
         return decay_in_seconds(self.discount.value, 1.0) if self.discount else None
 
-    @property
-    def discount_s(self) -> float | None:
-        return decay_in_seconds(self.discount.value, self.dt_s) if self.discount and self.dt_s else None
-
     @cached_property
     def trace_steps(self) -> float | None:
         """Steps after which gamma lambda, the weight of what an advantage takes from later steps, is 1/e."""
@@ -413,7 +409,8 @@ class Section:
 
     def algorithm(self) -> str | None:
         if self.is_zoo_entry:  # whose files are named so, and whose entries do not say it
-            return named if (named := zoo_algorithm(self.file.path)) in ALGORITHMS else None
+            first = self.file.path.stem.lower().partition("-")[0]
+            return first if first in ALGORITHMS else None
         values = {name: value for name, _, value in _flatten(self.values, ())}
         return recognise_algorithm(self.agent, values) if self.agent else None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from cycletime.errors import InputError
@@ -46,11 +45,6 @@ def is_zoo_file(document: Mapping[Any, Any]) -> bool:
         and not any(_agent_library(entry) not in (None, "stable-baselines3") for entry in entries)
         and not any(_environment_library(entry) for entry in entries)
     )
-
-
-def zoo_algorithm(path: Path) -> str:
-    """What a Zoo file's name begins with: ppo of ppo.yml and ppo-4ms.yml."""
-    return path.stem.lower().partition("-")[0]
 
 
 def _environment_library(document: Mapping[Any, Any]) -> str | None:

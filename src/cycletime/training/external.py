@@ -175,8 +175,7 @@ def external_agent(
     """
     if trainer.name == "stable-baselines3" and (refused := [name for name in _OF_THE_ZOO if name in others]):
         raise InputError(
-            f"{refused[0]} is {quote(others[refused[0]])}: a study makes its environments itself and says how long to "
-            "train (env, num_envs, dts, simulated_s), so leave it out."
+            f"{refused[0]} is {quote(others[refused[0]])}: leave it to env, num_envs, dts and simulated_s."
         )
     tuned = tuned_hyperparameters(trainer, algorithm, values, others, dt if tuned_at is None else tuned_at)
     carried = tuned if tuned_at is None else tuned.at(dt, rule)
