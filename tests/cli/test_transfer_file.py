@@ -71,6 +71,15 @@ def test_whole_files_in_other_formats(capsys: pytest.CaptureFixture[str], tmp_pa
     assert "stays as it is: use --as overrides, yaml or json" in capsys.readouterr().err
 
 
+def test_a_model_by_its_name_without_zip_is_found_nearest(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_model(tmp_path / "ppo_model.zip")
+    monkeypatch.chdir(tmp_path)
+    assert main(["transfer", "ppo_model", "--to", "4ms"]) == 2
+    assert "did you mean ppo_model.zip?" in capsys.readouterr().err
+
+
 def test_a_report_in_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(SKRL)
     assert main(["transfer", str(tmp_path / "a.yaml"), "--from", "20ms", "--to", "10ms", "--json"]) == 0

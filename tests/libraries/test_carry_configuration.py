@@ -257,6 +257,22 @@ def test_a_zoo_entry_and_a_model(tmp_path: Path) -> None:
         carried.texts()
 
 
+def test_what_a_model_has_pickled_is_no_default(tmp_path: Path) -> None:
+    pickled = {":type:": "<class 'TrainFreq'>", ":serialized:": "gAWV"}
+    data = {"gamma": 0.98, "buffer_size": 1000, "gradient_steps": 4, "train_freq": pickled, "_stats_window_size": 100}
+    path = write_model(tmp_path / "model.zip", {**data, "policy_class": pickled})
+    with pytest.raises(InputError, match="train_freq is 'pickled in the file': only a number"):
+        carry(path, "16ms", from_dt="8ms", also=["updates-per-second"])
+    carried = carry(path, "16ms", from_dt="8ms", rule="horizons")
+    assert carried.changed().keys() == {"gamma"}
+    assert carried.values is not None
+    assert "updates_per_step" not in carried.values.stated()
+    assert not any("_stats_window_size" in note for note in carried.notes)
+    carried = carry(write_model(path, {**data, "gradient_steps": -1}), "16ms", from_dt="8ms", also="updates-per-second")
+    assert carried.changed() == {"gradient_steps": 2, "train_freq": 1}, "as many updates as steps, then twice as many"
+    assert {each.reason for each in carried.changes[:2]} == {"updates_per_step: x0 * rho, 0.008 s"}
+
+
 def test_isaac_lab_s_count_of_mini_batches_in_stable_baselines3(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("n_timesteps: 1000000\npolicy: 'MlpPolicy'\nn_steps: 16\nn_minibatches: 8\n")
     carried = carry(tmp_path / "a.yaml", "10ms", from_dt="20ms", n_envs=512)

@@ -68,6 +68,12 @@ def test_a_slip_of_the_keyboard_is_refused(slip: str) -> None:
         PPO.from_("sb3", dt="40ms", **{slip: 1})
 
 
+@pytest.mark.parametrize("slip", ["n_env", "num_env", "num_envs"])
+def test_the_number_of_environments_by_another_name_is_refused(slip: str) -> None:
+    with pytest.raises(InputError, match=f"^{slip}=8 is n_envs=8, or --num-envs"):
+        PPO.from_("sb3", dt="40ms", **{slip: 8})
+
+
 def test_a_name_without_its_section_is_refused_and_not_replaced_by_a_default() -> None:
     with pytest.raises(InputError, match=r"^lerobot has no setting 'discount' .* did you mean algorithm\.discount\?$"):
         SAC.from_("lerobot", dt="100ms", discount=0.97)
@@ -110,7 +116,7 @@ def test_updates_once_per_episode_are_left_alone_by_a_rule_with_a_note(gradient_
     values = SAC.from_("sb3", dt="16ms", gamma=0.98, **said)
     longer, shorter = values.at("64ms", "horizons"), values.at("4ms", "horizons")
     assert longer.notes == (
-        "stable-baselines3's train_freq is (1, 'episode'): updates that come once per episode are left alone.",
+        "stable-baselines3's train_freq is (1, 'episode'), no number of steps: the updates are left alone.",
     )
     assert shorter.notes == ()
     for carried in (longer, shorter):
@@ -125,6 +131,13 @@ def test_a_period_that_was_carried_with_its_updates_was_not_left_alone() -> None
     assert exported.notes == (
         "NOT carried, set it yourself: learning_starts 100 (would be 25: it counts agent steps).",
     )
+
+
+def test_one_step_and_updates_are_kept_and_the_rhythm_of_updates_is_not_left_to_the_user() -> None:
+    counts = {"n_steps": 1, "target_update_interval": 2, "train_freq": 8, "gradient_steps": 8}
+    exported = SAC.from_("sb3", dt="40ms", **counts).at("80ms").to("sb3")
+    assert dict(exported) == {**counts, "gamma": 0.99}
+    assert exported.notes == ("Kept: n_steps 1 (a single step); target_update_interval 2 (it counts updates).",)
 
 
 def test_a_schedule_that_a_rule_of_one_s_own_would_carry_is_refused() -> None:

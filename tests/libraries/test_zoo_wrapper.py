@@ -1,13 +1,18 @@
 """The env_wrapper of a carried entry: what makes the environment take the new cycles, wherever others stand."""
 
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import pytest
 import yaml
 
+from cycletime.duration import Duration
 from cycletime.errors import InputError
+from cycletime.libraries.carry_configuration import carry_configuration
+from cycletime.libraries.config_search import find_configurations
+from cycletime.libraries.configuration import read_configuration
 from tests.libraries.zoo_transfer import transfer_entry
 
 TIME_FEATURE = "sb3_contrib.common.wrappers.TimeFeatureWrapper"
@@ -46,6 +51,18 @@ def test_a_carried_entry_is_carried_on_with_one_wrapper() -> None:
     said = "\n  env_wrapper: [a.B, {cycletime.tasks.CycleTime: {dt: 100ms, env_dt: 50ms}}]"
     assert carried(said, "200ms", "100ms") == ["a.B", ours("0.2s")]
     assert carried(said, "50ms", "100ms") == ["a.B", ours("50ms")], "and back to the environment's own step"
+
+
+def test_the_wrapper_s_cycle_time_is_read_and_not_contradicted(tmp_path: Path) -> None:
+    path = tmp_path / "ppo-100ms.yml"
+    path.write_text("A:\n  gamma: 0.9\n  n_timesteps: 8\n  env_wrapper: [{cycletime.tasks.CycleTime: {dt: 100ms}}]\n")
+    read = read_configuration(path, env_id="A")
+    assert (read.algorithm, read.cycle_time) == ("ppo", (Duration("100ms"), "env_wrapper's dt 100ms"))
+    assert carry_configuration(read, "50ms").values == carry_configuration(read, "50ms", from_dt="100ms").values
+    with pytest.raises(InputError, match=r"env_wrapper's dt 100ms is a cycle time of 0\.1s, and --from is 50ms"):
+        carry_configuration(read, "200ms", from_dt="50ms")
+    (found,) = find_configurations(path).configurations
+    assert (found.algorithm, found.dt_s) == ("ppo", 0.1)
 
 
 def test_a_shorter_cycle_gets_no_wrapper_and_keeps_what_it_has() -> None:

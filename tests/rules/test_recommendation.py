@@ -40,6 +40,12 @@ def test_no_library_s_defaults_are_taken_for_tuned(library: str) -> None:
     assert recommend(PPO.from_(library, dt="16ms", **given)).rule == "dt-aware"
 
 
+@pytest.mark.parametrize(("gamma", "whose"), [(None, "default"), (0.99, "default"), (0.98, "tuned")])
+def test_a_discount_in_a_library_s_words_is_tuned_where_it_is_not_its_default(gamma: float | None, whose: str) -> None:
+    given = {} if gamma is None else {"gamma": gamma}
+    assert closing_line(SAC.from_("sb3", dt="16ms", **given).at("8ms")).startswith(f"Use these values: from {whose} ")
+
+
 def test_another_rule_is_answered_with_the_recommended_one_and_what_was_found() -> None:
     assert closing_line(SAC(dt="16ms", discount=0.9).at("32ms", "tuned-scaled")) == (
         "Use --rule tuned instead of tuned-scaled: from tuned values a kept discount with one update per step scored "

@@ -71,6 +71,11 @@ def test_an_entry_of_the_zoo(tmp_path: Path) -> None:
     assert (coarse["n_steps"], fine["n_steps"]) == (1024, 2048)
     assert (coarse["gamma"], fine["policy"], fine["use_sde"]) == (0.9, "MlpPolicy", True)
     assert study_from_table(study_table(study)) == study
+    named = study_from_table({**table, "env": "gymnasium:Pendulum-v1"}, tmp_path)
+    assert named.trainer == study.trainer, "a module that registers the environment is no part of the entry's name"
+    (tmp_path / "ppo.yml").write_text(f"{entry}  env_wrapper: a.B\n")
+    with pytest.raises(InputError, match=r"^env_wrapper is 'a\.B': leave it to env, num_envs, dts"):
+        list(study_from_table(table, tmp_path).cells())
 
 
 def test_values_of_no_cycle_time_are_not_carried() -> None:

@@ -77,6 +77,8 @@ def _lines(explained: Sequence[tuple[Configuration, list[Finding]]]) -> list[str
         lines += [f"Base classes that are not in reach: {shown}."] if unseen else []
     if all(each.dt_s is None for each, _ in explained):
         lines += ["", "No cycle time is said: give --dt TIME for the meaning in seconds."]
+    if all(each.library and each.table is None for each, _ in explained):
+        lines += ["", "No algorithm with a rule is said: give --algorithm for the meaning of its values."]
     grouped: dict[Finding, list[str]] = {}
     for each, findings in explained:
         for finding in findings:
@@ -122,7 +124,7 @@ def _spans(each: Configuration) -> dict[str, float | None]:
     """In seconds; in steps where no cycle time is known."""
     unit = each.dt_s or 1.0
     return {
-        "discount": each.discount_s if each.dt_s else each.discount_steps,
+        "discount": None if each.discount_steps is None else each.discount_steps * unit,
         "trace": None if each.trace_steps is None else each.trace_steps * unit,
         "rollout": each.rollout.value * unit if each.rollout else None,
         "episode": each.episode[1] if each.episode else None,

@@ -30,7 +30,7 @@ from cycletime.libraries.names import library_name
 from cycletime.libraries.on_policy import notes_on_environments
 from cycletime.libraries.time_keys import cycle_time_names
 from cycletime.rules import A2C, ALGORITHMS, PPO, Hyperparameters
-from cycletime.rules.hyperparameters import explain_values, transfer_as_json
+from cycletime.rules.hyperparameters import explain_values, nest_names, transfer_as_json
 from cycletime.rules.quantities import check_count
 
 _LIBRARIES = ", ".join(LIBRARIES)
@@ -120,7 +120,8 @@ def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperpar
         refuse_two_values(
             source.library if source else "", kind.algorithm, given, source.values if source else {}, "--"
         )
-    words_used = {name: value for name, value in values.to(library).items() if name not in said}
+    whole = {**said, **nest_names(said)}
+    words_used = {name: value for name, value in values.to(library).items() if name not in whole}
     notes = () if given else _notes_on_baseline(words_used, {}, f"the default of {library}")
     return replace(values, **given), notes
 

@@ -155,7 +155,9 @@ def _explained(carried: CarriedConfiguration, notes: tuple[str, ...], details: b
 
 def _rows(changes: list[Change]) -> list[str]:
     lines = [(str(each.line or ""), each.name, _value(each.old), _value(each.new), each.reason) for each in changes]
-    return [f"  {line}" for line in align_columns([("line", "setting", "from", "to", "why"), *lines])]
+    first = 0 if any(line[0] for line in lines) else 1  # zips have no lines
+    rows = [line[first:] for line in (("line", "setting", "from", "to", "why"), *lines)]
+    return [f"  {line}" for line in align_columns(rows)]
 
 
 def _value(value: object) -> str:

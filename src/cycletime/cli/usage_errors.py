@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from tyro.conf import Positional
@@ -97,7 +98,8 @@ def find_command(words: Sequence[str], commands: Mapping[str, type]) -> tuple[Co
             return command, list(words[number:])
         if word not in command.commands:
             known = ", ".join(command.commands)
-            near = did_you_mean(word, command.commands)
+            models = [name for name in (f"{word}.zip",) if Path(name).is_file()]  # Stable-Baselines3 leaves it out
+            near = did_you_mean(word, [*models, *command.commands])
             path = f", nor a file or folder {word}" if command.name == "cycletime transfer" else ""
             raise InputError(f"There is no command '{command.name} {word}'{path}: give one of {known}{near}")
         kind = command.commands[word]

@@ -57,6 +57,7 @@ def export_values(values: Hyperparameters, library: str, n_envs: int | None) -> 
         at_first = _settings_for(first_read, words, source.n_envs)[0]
         said = _merge_source(source, said, at_first, together)
         known = table_names(words)
+        known |= setting_prefixes(known)
         changes: list[TimeChange] = []
         if values.dt != source.dt:
             moved = together if any(said.get(each) != source.values.get(each) for each in together) else ()

@@ -46,7 +46,9 @@ _LOOKS_LIKE_TIME = re.compile(
     r"duration|timeout|time|window|hold|frames?|decimation|timesteps)($|_(s|ms|steps|min|max|range))"
 )
 _MINIBATCHES = "n_minibatches"
-_NO_TIME = re.compile(r"weight_decay|noise_step|height_step|^env_wrapper\.|^models\.|^env\.viewer\.")
+_NO_TIME = re.compile(
+    r"weight_decay|noise_step|height_step|^env_wrapper\.|^models\.|^env\.viewer\.|^_|^(start_time|num_timesteps)$"
+)
 
 
 class Change(NamedTuple):
@@ -154,9 +156,12 @@ def _from_dt(configuration: Configuration, given: DurationLike | None) -> Durati
         raise InputError(f"{' and '.join(each.text for each in sides)} differ: make them one.")
     stated = configuration.cycle_time
     if stated is None and given is None:
-        names = cycle_time_names(configuration.environment or configuration.library or "")
-        instead = f", or give files that say {names}." if names else "."
-        raise InputError(f"{configuration.name} does not say its cycle time: give it with --from{instead}")
+        library = configuration.environment or configuration.library or ""
+        names = cycle_time_names(library)
+        more = f", or give files that say {names}" if names else ""
+        if library == "stable-baselines3":
+            more = ", which is env.unwrapped.dt of Gymnasium's MuJoCo tasks"
+        raise InputError(f"{configuration.name} does not say its cycle time: give it with --from{more}.")
     if stated and given is not None and stated[0] != Duration(given):
         raise InputError(
             f"{stated[1]} is a cycle time of {stated[0]}, and --from is {Duration(given)}: leave that out."
@@ -236,7 +241,7 @@ class _Transfer:
             named = f"the algorithm {quote(algorithm)}, which has no rule" if algorithm else "no algorithm with a rule"
             raise InputError(
                 f"{configuration.name} names {named}: {', '.join(ALGORITHMS)} have one here; DQN and others have "
-                "none. If it is one of those, say which with --algorithm."
+                "none. If it is of one that has, say which with --algorithm."
             )
         if library == "rsl-rl" and "policy.init_noise_std" in configuration.of("agent"):
             library = "isaac-lab"
@@ -291,6 +296,7 @@ class _Transfer:
         number = words.n_envs.name if words and words.n_envs else "n_envs"
         names = canonical_names(library, settings, {number})
         said = {name: value for name, value in settings.items() if names[name] not in (number, "n_envs")}
+        said |= dict.fromkeys(table_names(words) & {*self.configuration.unread}, "pickled in the file")
         if library == "rl-games" and self.n_envs is None:
             raise InputError(f"{self.configuration.name} does not say the number of environments: give --num-envs.")
         if _MINIBATCHES in said and library == "stable-baselines3":  # Isaac Lab's, which makes a batch_size of it
@@ -399,8 +405,10 @@ class _Transfer:
 
     def _reason(self, library: str, name: str, before: Hyperparameters, after: Hyperparameters) -> str:
         """The rule's formula for what a name means, and its seconds before and after."""
-        canonical = canonical_names(library, [name], table_names(LIBRARIES[library].get(after.algorithm)))[name]
-        ours = our_fields(library, after.algorithm).get(canonical, canonical)
+        table = LIBRARIES[library].get(after.algorithm)
+        canonical = canonical_names(library, [name], table_names(table))[name]
+        usual = "updates_per_step" if canonical in getattr(table, "said_together", ()) else canonical
+        ours = our_fields(library, after.algorithm).get(canonical, usual)
         law = after.origin.laws.get(ours) if after.origin else None
         formula = law.formula if law else f"rule '{after.origin.rule}'" if after.origin else "the rule"
         spans = [each.seconds().get(ours) for each in (before, after)]

@@ -53,7 +53,8 @@ class ConfigFile:
         if self.kind in ("flags", "zip"):
             places = self.flag_places
             return None if path[:1] not in places else self.text.count("\n", 0, places[path[:1]][0]) + 1
-        return self.text.count("\n", 0, self.nearest_span(path).start) + 1
+        span = self.nearest_span(path)
+        return None if span is self.root else self.text.count("\n", 0, span.start) + 1
 
     def nearest_span(self, path: KeyPath) -> YamlSpan:
         """Where a value stands, or the innermost that it is in."""

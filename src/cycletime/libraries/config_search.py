@@ -14,6 +14,7 @@ from cycletime.libraries.config_files import read_config_file
 from cycletime.libraries.configuration import (
     RUN_FILES,
     Configuration,
+    Section,
     Setting,
     UnrecognisedError,
     file_settings,
@@ -132,11 +133,11 @@ def _in_file_or_run(path: Path, search: Search, root: Path) -> Iterator[Configur
             yield _timed(Configuration(str(path), environment=environment, env=file_settings(file)), search, root)
             return
         if search.env_id is None and is_zoo_file(file.document) and any("n_timesteps" in each for each in entries):
-            algorithm = search.algorithm or path.stem.lower()
             for name, entry in file.document.items():
                 if isinstance(entry, Mapping) and entry and name != "default":
-                    said = {key: Setting(key, value, file=file, path=(str(name), key)) for key, value in entry.items()}
-                    read = Configuration(str(path), "stable-baselines3", None, algorithm, said)
+                    section = Section(file, (str(name),), "", entry, None, None, is_zoo_entry=True)
+                    algorithm = search.algorithm or section.algorithm() or path.stem.lower()
+                    read = Configuration(str(path), "stable-baselines3", None, algorithm, section.settings())
                     yield replace(_timed(read, search, root), name=f"{_relative(path, root)} {name}")
             return
     read = read_configuration(path, library=search.library, algorithm=search.algorithm, env_id=search.env_id)

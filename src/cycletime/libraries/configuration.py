@@ -278,10 +278,6 @@ class Configuration:
     def discount_steps(self) -> float | None:
         return decay_in_seconds(self.discount.value, 1.0) if self.discount else None
 
-    @property
-    def discount_s(self) -> float | None:
-        return decay_in_seconds(self.discount.value, self.dt_s) if self.discount and self.dt_s else None
-
     @cached_property
     def trace_steps(self) -> float | None:
         """Steps after which gamma lambda, the weight of what an advantage takes from later steps, is 1/e."""
@@ -377,7 +373,7 @@ def _files_in(folder: Path) -> list[ConfigFile]:
             raise InputError(f"{folder} has runs in it: give the folder of one, such as {runs[-1].parents[1]}.")
         raise InputError(
             f"{folder} has no configuration that is known here: expected params/env.yaml and params/agent.yaml, "
-            "config.yml with args.yml, train_config.json, or another .yaml, .json or .zip."
+            "config.yml with args.yml, train_config.json, or another .yaml, .json or .zip; of several runs give one."
         )
     return _recognised_files(inside) or [read_config_file(inside[0])]
 
@@ -412,9 +408,9 @@ class Section:
         return "agent" if self.agent else "environment"
 
     def algorithm(self) -> str | None:
-        stem = self.file.path.stem.lower()
         if self.is_zoo_entry:  # whose files are named so, and whose entries do not say it
-            return stem if stem in ALGORITHMS else None
+            first = self.file.path.stem.lower().partition("-")[0]
+            return first if first in ALGORITHMS else None
         values = {name: value for name, _, value in _flatten(self.values, ())}
         return recognise_algorithm(self.agent, values) if self.agent else None
 

@@ -166,12 +166,12 @@ def _discount(c: Configuration) -> Iterator[Finding]:
             f"{_FEW_STEPS} steps need {exp(-1 / _FEW_STEPS):.3g}."
         )
         yield Finding("warning", "short-horizon", says, c.discount.place)
-    if c.episode and c.discount_s is not None and c.discount_s > 1.05 * c.episode[1]:
+    if c.episode and c.dt_s and (looks_s := steps * c.dt_s) > 1.05 * c.episode[1]:
         episode_s = c.episode[1]
-        fits = exp(-(c.dt_s or 0) / episode_s)
-        rank: Rank = "warning" if c.discount_s > 3 * episode_s else "note"
+        fits = exp(-c.dt_s / episode_s)
+        rank: Rank = "warning" if looks_s > 3 * episode_s else "note"
         says = (
-            f"{c.discount.text} looks {format_seconds(c.discount_s)} ahead, and {c.episode[0].text} ends an episode "
+            f"{c.discount.text} looks {format_seconds(looks_s)} ahead, and {c.episode[0].text} ends an episode "
             f"after {format_seconds(episode_s)}: within one little is discounted; {fits:.4g} would look as far as "
             "an episode lasts."
         )

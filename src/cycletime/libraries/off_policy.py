@@ -47,7 +47,7 @@ class UpdatesPerPeriod:
         except NotANumberError:
             said = given.values[name]
             given.left_alone["updates_per_step"] = (
-                f"{given.library}'s {name} is {said!r}: updates that come once per episode are left alone."
+                f"{given.library}'s {name} is {said!r}, no number of steps: the updates are left alone."
             )
             if updates == _AS_MANY_AS_COLLECTED:
                 return 1.0
@@ -222,6 +222,7 @@ class OffPolicyTable:
         left = warmup if warmup & said.keys() else ()
         defaults = {name: value for name, value in self.defaults.items() if name not in left}
         fields = self.read(SettingsReader(given.library, {**defaults, **said}), n_envs, kind)
+        fields["discount"] = self.discount.default  # beside which one that was given is tuned
         return {name: value for name, value in fields.items() if value is not None}
 
     def _read_tau(self, given: SettingsReader) -> Number | None:

@@ -86,6 +86,8 @@ class SettingsReader:
                     f"{self.library}'s {name} is {self.values[name]}, a setting of DQN, and no rule here carries the "
                     "values of DQN: 'cycletime transfer' is for ppo, sac, a2c, tqc, td3 and ddpg."
                 )
+            if self.library in ("stable-baselines3", "sbx") and name in ("n_env", "num_env", "num_envs"):
+                raise InputError(f"{name}={self.values[name]} is n_envs={self.values[name]}, or --num-envs.")
         known = list(dict.fromkeys(self.known))
         for name in self.values:
             near = [each for each in known if name not in known and _is_slip(name, each)]
@@ -194,7 +196,7 @@ class LogInside:
     def read(self, given: SettingsReader) -> tuple[Number, bool] | None:
         whole, dotted = given.values.get(self.mapping), f"{self.mapping}.{self.name}"
         if whole is not None:
-            raise NotANumberError(f"{given.library}'s {self.mapping} is {whole!r}: only a mapping can be read.")
+            raise NotANumberError(f"{given.library}'s {self.mapping} is {whole!r}: give {dotted} by that name.")
         if given.values.get(self.other_with):
             raise NotANumberError(
                 f"{given.library}'s {self.other_with} is {given.values[self.other_with]!r}: {self.name} is then no "

@@ -110,13 +110,10 @@ _DM_CONTROL = _keys(PROPORTIONAL, "rewards are paid per step", "reward_scaling")
 _SB3 = (
     *_keys(COUNT, _LENGTH, "total_timesteps", "n_timesteps"),
     *_keys(KEPT, "mini-batches follow the batch", "n_minibatches"),
-    *_keys(
-        COUNT,
-        _STEPS,
-        *("sde_sample_freq", "n_steps", "frame_stack", "buffer_size", "learning_starts", "train_freq"),
-        *("target_update_interval", "frame_skip"),
-        carried=False,
-    ),
+    *_keys(KEPT, "it counts updates", "target_update_interval", "policy_delay"),
+    *_keys(KEPT, "a single step", "n_steps", "frame_stack", "frame_skip", equals="1"),
+    *_keys(COUNT, _STEPS, "sde_sample_freq", "n_steps", "frame_stack", "frame_skip", carried=False),
+    *_keys(COUNT, _STEPS, "buffer_size", "learning_starts", carried=False),
 )
 TIME_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
     "stable-baselines3": _SB3,
@@ -193,6 +190,8 @@ _CYCLE_TIMES: Mapping[str, tuple[str, str, Fraction | None]] = {
     "control_dt": ("control_dt", "", Fraction(1)),
 }
 """By library, the two settings whose product is the cycle time, and what the second is where nothing is said."""
+WRAPPER_NAME = "cycletime.tasks.CycleTime"
+"""What holds actions in an RL Zoo file's env_wrapper."""
 DEPLOYED_BY = ("policy_dt", "step_dt", "simulation_dt", "control_dt")
 """What deployments of policies call their cycle time, the surest first: control_dt may be that of the motors."""
 
@@ -233,6 +232,9 @@ def stated_cycle_time(library: str, settings: Mapping[str, object]) -> tuple[Dur
     for name in ("env.fps", "fps"):
         if library == "lerobot" and (rate := _fraction(settings.get(name))):
             return Duration(1 / rate), f"{name} {settings[name]}"
+    for name, value in settings.items() if library in ("stable-baselines3", "sbx") else ():
+        if name.startswith("env_wrapper") and name.endswith(f"{WRAPPER_NAME}.dt"):
+            return Duration(str(value)), f"env_wrapper's dt {value}"
     if library not in _CYCLE_TIMES:
         return None
     step, repeat, usual = _CYCLE_TIMES[library]
@@ -267,11 +269,7 @@ _OF_TASKS_WITH_INCREMENTS = {
 _WEIGHT = re.compile(r"weight$|(^|[._])scales?($|[._])|(^|_)rew(ard)?(s|_|$)|penalty|bonus|reward_scaling$")
 """Names of what rewards are multiplied by, which is no count also where it is a whole number."""
 Treatment: TypeAlias = Literal["carried", "kept", "yours"]
-_TOLD: Mapping[Treatment, str] = {
-    "carried": "Carried as well",
-    "kept": "Kept",
-    "yours": "NOT carried, set it yourself",
-}
+_TOLD: Mapping[Treatment, str] = {"carried": "Carried as well", "kept": "Kept", "yours": "NOT carried, set it yourself"}
 TIME_NOTES = tuple(f"{what}: " for what in _TOLD.values())
 
 

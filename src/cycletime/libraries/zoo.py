@@ -11,6 +11,7 @@ import yaml
 from cycletime.duration import Duration, typed_duration
 from cycletime.errors import InputError
 from cycletime.libraries.plain_yaml import is_saved_ordered_dict, load_yaml
+from cycletime.libraries.time_keys import WRAPPER_NAME
 
 _NOT_PLAIN = re.compile(r"!!python/(?!tuple\b|object/apply:collections\.OrderedDict\b)\S*")
 
@@ -28,7 +29,6 @@ def as_zoo_file(text: str, env_id: str) -> tuple[str, tuple[str, ...]]:
 
 NOISE = "noise_std"
 """The Zoo's own setting, of which it makes Stable-Baselines3's action_noise."""
-WRAPPER_NAME = "cycletime.tasks.CycleTime"
 
 
 def with_cycle_time_wrapper(
@@ -47,10 +47,10 @@ def with_cycle_time_wrapper(
     if held.denominator != 1:
         return None, (
             f"No env_wrapper was written, since {to_dt} is not a whole multiple of the environment's step, {step}: "
-            f"the environment itself must step every {to_dt}."
+            f"the environment itself must step every {to_dt} (cycletime.tasks.retime makes one that does)."
         )
-    wrapper = {WRAPPER_NAME: {"dt": str(to_dt), "env_dt": str(step)}}
+    wrapper, steps = {WRAPPER_NAME: {"dt": str(to_dt), "env_dt": str(step)}}, "step" if held == 1 else "steps"
     return [*wrappers, wrapper], (
-        f"The env_wrapper holds each action for {held} steps of {step}: take it out if the environment itself steps "
+        f"The env_wrapper holds each action for {held} {steps} of {step}: take it out if the environment itself steps "
         f"every {to_dt}."
     )

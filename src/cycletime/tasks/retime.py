@@ -20,7 +20,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.wrappers import TimeLimit
 
-from cycletime.duration import Duration, DurationLike
+from cycletime.duration import Duration, DurationLike, typed_duration
 from cycletime.errors import InputError, did_you_mean, quote
 from cycletime.tasks.render import frame_rate
 from cycletime.tasks.time_step import duration_text, whole_steps, wrapper_layers
@@ -201,10 +201,7 @@ def _rate(formula: str, info: str) -> RewardTerm:
 
 
 _MUJOCO_TERMS = {
-    "Reacher-v5": (
-        _rate("-|fingertip - target|", "reward_dist"),
-        _rate("-|action|^2", "reward_ctrl"),
-    ),
+    "Reacher-v5": (_rate("-|fingertip - target|", "reward_dist"), _rate("-|action|^2", "reward_ctrl")),
     "Pusher-v5": (
         _rate("-0.5 |object - fingertip|", "reward_near"),
         _rate("-|object - goal|", "reward_dist"),
@@ -351,7 +348,7 @@ def retime(
     Raises:
         InputError: if the environment is not known, or if a time is not a whole multiple where it has to be.
     """
-    name = _name(env_id)
+    name, env_dt = _name(env_id), typed_duration(env_dt)
     clock = find_retiming(name).clock
     if isinstance(clock, MujocoClock) and find_spec("mujoco") is None:
         raise InputError("MuJoCo is not installed: pip install 'cycletime[mujoco]'.")
@@ -367,7 +364,8 @@ def retime(
     if time_limit is not None:
         limit = None if isinstance(time_limit, float) and time_limit == inf else Duration(time_limit)
     if limit is not None:
-        env = TimeLimit(env, whole_steps("time_limit", limit.exact_s, Duration(env_dt), least=1))
+        named = "plain environment's time_limit" if time_limit is None else "time_limit"
+        env = TimeLimit(env, whole_steps(named, limit.exact_s, env_dt, least=1))
     return Retime(env, env_dt, physics_dt)
 
 

@@ -31,10 +31,7 @@ def train(run: TrainerRun) -> None:
     from brax.training.agents.sac import train as sac
     from mujoco_playground import registry, wrapper
 
-    makers = {
-        "ppo": (ppo.train, ppo_networks.make_ppo_networks),
-        "sac": (sac.train, sac_networks.make_sac_networks),
-    }
+    makers = {"ppo": (ppo.train, ppo_networks.make_ppo_networks), "sac": (sac.train, sac_networks.make_sac_networks)}
     if run.algorithm not in makers:
         raise InputError(f"brax has no {run.algorithm} here: give one of {', '.join(makers)}.")
     if run.env not in registry.ALL_ENVS:

@@ -9,8 +9,6 @@ from cycletime.errors import InputError, quote
 from cycletime.trainers.trainer_run import TrainerRun
 
 ALGORITHMS = {"ppo": "PPO", "a2c": "A2C", "sac": "SAC", "td3": "TD3", "ddpg": "DDPG"}
-_OF_THE_ZOO = ("n_timesteps", "n_envs", "env_wrapper", "frame_stack", "vec_env_wrapper", "callback", "vec_env_class")
-"""Settings of an entry that are no keywords of a constructor; those that change the environment are refused."""
 
 
 def train(run: TrainerRun) -> None:
@@ -26,10 +24,8 @@ def train(run: TrainerRun) -> None:
     if run.device == "gpu" and not torch.cuda.is_available():
         raise InputError("device is 'gpu', and PyTorch finds none here: leave it out, or install PyTorch with CUDA.")
     settings = dict(run.values)
-    if refused := [name for name in _OF_THE_ZOO[2:] if settings.get(name)]:
-        raise InputError(f"{refused[0]} is {quote(settings[refused[0]])}: the study's environment is made without it.")
     normalize = _read(settings.pop("normalize", False))
-    keywords = {name: value for name, value in settings.items() if name not in _OF_THE_ZOO and value is not None}
+    keywords = {name: value for name, value in settings.items() if value is not None}
     policy = keywords.pop("policy", "MlpPolicy")
     keywords = {name: _keyword(name, value) for name, value in keywords.items()}
     noise = keywords.pop("noise_type", None), keywords.pop("noise_std", 0.0)

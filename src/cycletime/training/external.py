@@ -16,11 +16,10 @@ from cycletime.libraries import LIBRARIES
 from cycletime.libraries.names import ALIASES
 from cycletime.rules import Rule
 
-BUILT_IN = {
-    "stable-baselines3": ("stable-baselines3", "torch"),
-    "brax": ("brax", "playground", "mujoco-mjx", "jax"),
-}
+BUILT_IN = {"stable-baselines3": ("stable-baselines3", "torch"), "brax": ("brax", "playground", "mujoco-mjx", "jax")}
 """Trainers that come with this package, each in the words of its library; and packages whose versions a result has."""
+_OF_THE_ZOO = ("n_timesteps", "n_envs", "env_wrapper", "frame_stack", "vec_env_wrapper", "callback", "vec_env_class")
+"""What entries of the RL Zoo say of more than the agent."""
 COLUMNS = ("seconds", "agent_steps", "return")
 """Of a learning curve."""
 
@@ -108,7 +107,7 @@ def read_trainer(table: Any, home: Path) -> TrainerSpec:  # noqa: ANN401 - whate
     settings = [each.name for each in fields(TrainerSpec)]
     for key, value in given.items():
         if key not in settings:
-            raise unknown_name_error(key, "a setting of a trainer", (*settings, *COLUMNS))
+            raise unknown_name_error(key, "a setting of a trainer", ("zoo", *settings, *COLUMNS))
         kind = kinds.get(key, str)
         texts = value if isinstance(value, list) else value.values() if isinstance(value, Mapping) else ()
         if not isinstance(value, kind) or isinstance(value, bool) or not all(isinstance(each, str) for each in texts):
@@ -176,6 +175,10 @@ def external_agent(
 
     `others` are in the trainer's words: where rules know one, such as Stable-Baselines3's n_steps, they carry it too.
     """
+    if trainer.name == "stable-baselines3" and (refused := [name for name in _OF_THE_ZOO if name in others]):
+        raise InputError(
+            f"{refused[0]} is {quote(others[refused[0]])}: leave it to env, num_envs, dts and simulated_s."
+        )
     tuned = tuned_hyperparameters(trainer, algorithm, values, others, dt if tuned_at is None else tuned_at)
     carried = tuned if tuned_at is None else tuned.at(dt, rule)
     settings: dict[str, Any] = {**carried.stated(), **others}

@@ -318,7 +318,8 @@ def _registered(world: GymnasiumEnv) -> str:
         try:
             import_module(module)
         except ImportError as error:
-            raise InputError(f"{world.name!r} needs a module that cannot be imported: {_line(error)}.") from error
+            why = f"{_line(error)}; PYTHONPATH=. finds one in the current folder"
+            raise InputError(f"{world.name!r} needs a module that cannot be imported: {why}.") from error
         _refuse_unregistered(name)
     return name
 

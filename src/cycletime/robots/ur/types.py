@@ -87,11 +87,7 @@ class SafetyMode(IntEnum):
     @property
     def may_pass(self) -> bool:
         """Whether it is a stop after which a run goes on: released, or ended by closing a gate."""
-        return self in (
-            SafetyMode.PROTECTIVE_STOP,
-            SafetyMode.SAFEGUARD_STOP,
-            SafetyMode.AUTOMATIC_MODE_SAFEGUARD_STOP,
-        )
+        return self in (SafetyMode.PROTECTIVE_STOP, SafetyMode.SAFEGUARD_STOP, SafetyMode.AUTOMATIC_MODE_SAFEGUARD_STOP)
 
 
 class RuntimeState(IntEnum):

@@ -32,12 +32,7 @@ def refusal_reason(command: Command) -> str | None:
 
 
 UNLOCK_AFTER_S = 5.0
-_POWER_CUT = (
-    SafetyMode.SYSTEM_EMERGENCY_STOP,
-    SafetyMode.ROBOT_EMERGENCY_STOP,
-    SafetyMode.VIOLATION,
-    SafetyMode.FAULT,
-)
+_POWER_CUT = (SafetyMode.SYSTEM_EMERGENCY_STOP, SafetyMode.ROBOT_EMERGENCY_STOP, SafetyMode.VIOLATION, SafetyMode.FAULT)
 
 
 @dataclass
