@@ -272,11 +272,6 @@ class StudyFolder:
             ),
         ]
 
-    def tidy(self) -> None:
-        """Put small files of finished runs together, unless some are to be told apart."""
-        if not self.disputes():
-            self.store.tidy()
-
     def states(self, names: Iterable[str]) -> dict[str, RunState]:
         begun = {path.name for path in self.runs.glob("*")}
         running = lease_holders(self.leases).keys()

@@ -71,7 +71,7 @@ def run_study(
         pool.close(wait_s)
         for observer in observers:
             observer.end()
-    folder.tidy()
+    folder.store.tidy()
     states = folder.states(names)
     pool.report_done(states)
     return Counter(states.values())

@@ -149,7 +149,8 @@ def read_runs(file: BoundedNpz, about: AboutRuns) -> list[FinishedRun]:
         )
         if fault := find_fault(run):
             raise ValueError(f"{run.name}: {fault}")
-        if any(not np.array_equal(getattr(run.bins, name), getattr(kept, name), equal_nan=True) for name in _BINS):
+        own = run.bins
+        if any(not np.array_equal(getattr(own, name), getattr(kept, name), equal_nan=True) for name in _BINS):
             raise ValueError(f"{run.name}: its bins are not those of its episodes")
         found.append(run)
     return found
@@ -205,10 +206,10 @@ def write_bundles(folder: Path, runs: Sequence[FinishedRun]) -> list[Path]:
     """Write runs into as few files as their kinds and sizes allow."""
     kinds: dict[Any, list[FinishedRun]] = {}
     for run in runs:
-        # Runs go together whose columns have the same names and shapes.
+        # Runs go together whose columns have the same names and shapes; those of two kernels can be told apart by file.
         shapes = () if run.policy is None else tuple((name, each.shape) for name, each in run.policy.arrays().items())
         bins = len(run.curve.counts) if isinstance(run.curve, EpisodeBins) else 0
-        kinds.setdefault((tuple(run.metrics), shapes, bins), []).append(run)
+        kinds.setdefault((tuple(run.metrics), shapes, bins, run.result["machine"].get("kernel")), []).append(run)
     return [_write(folder, several) for alike in kinds.values() for several in _split(alike)]
 
 
