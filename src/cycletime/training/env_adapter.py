@@ -115,8 +115,9 @@ class VectorEnvAdapter(EnvAdapter):
         mode = env.metadata.get("autoreset_mode")
         if not isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv) or mode != AutoresetMode.DISABLED:
             raise InputError(
-                f"{env} begins episodes by itself (autoreset_mode {mode}): make it with vectorization_mode='sync' and "
-                "vector_kwargs={'autoreset_mode': gymnasium.vector.AutoresetMode.DISABLED}."
+                f"{env}, whose autoreset_mode is {mode}, is none of Gymnasium's own that leave resets to others: make "
+                "it with vectorization_mode='sync' and vector_kwargs={'autoreset_mode': "
+                "gymnasium.vector.AutoresetMode.DISABLED}."
             )
         super().__init__(env)
         self.env, self.num_envs = env, env.num_envs
