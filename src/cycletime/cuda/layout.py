@@ -101,7 +101,6 @@ class Kernel:
     initial_state: Callable[[RunSpec], State]
     """The state of a run before its first step; its weights are those of the compiled loop for the same seed."""
     agent_state_of: Callable[[State, RunSpec], AgentState]
-    """What the agent has learned, as the agent itself has it."""
     expected_s: Callable[[RunSpec], float]
     """About how long a whole run takes in a thread block of an H200, with all its multiprocessors busy."""
     most_rows: Callable[[NDArray[Any]], int]

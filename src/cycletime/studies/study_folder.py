@@ -222,7 +222,6 @@ class StudyFolder:
 
     @cached_property
     def store(self) -> Store:
-        """The finished runs as of the first access; `refresh` looks again."""
         store = Store(self.finished, self.is_checked)
         store.refresh()
         return store

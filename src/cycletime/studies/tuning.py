@@ -63,7 +63,6 @@ class Trial:
 
     @cached_property
     def mean(self) -> Estimate | None:
-        """The mean over seeds, the objective; None if a seed has no score."""
         return None if self.trouble else self.mean_of_finished
 
     @cached_property
@@ -79,7 +78,6 @@ class TuningResult:
     fresh: Trial
     machines: tuple[Mapping[str, str], ...]
     runs: int
-    """Of all trials, without the winner's with fresh seeds."""
     env_dt_s: float | None
 
     @property

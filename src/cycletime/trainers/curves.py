@@ -45,12 +45,10 @@ class CurveReader:
     columns: Mapping[str, str] = field(default_factory=dict)
     num_envs: int = 1
     update_steps: int = 1
-    """Agent steps of an update."""
     read_bytes: dict[Path, int] = field(default_factory=dict)
     header: list[str] = field(default_factory=list)
     lines: int = 0
     tags: set[str] = field(default_factory=set)
-    """Of TensorBoard's scalars, those seen."""
 
     @property
     def what(self) -> str:

@@ -46,7 +46,6 @@ STOP_GRACE_S = 20.0
 PROBE_S = 5.0
 """How long a run is tried, beyond its first point."""
 _PACKAGES = {"rsl-rl": "rsl-rl-lib", "sbx": "sbx-rl"}
-"""How pip calls libraries, where it is not their name."""
 LEAST_SHARE = 0.5
 """A trainer whose curve ends before this share of its budget has not trained as long as it was asked to."""
 
@@ -232,7 +231,6 @@ class _Curve:
         self.budget_s = spec.env_steps * self.env_dt_s
         self.newest = CurvePoint(0.0, 0, 0.0)
         self.newest_returns: list[float] = []
-        """At the newest point's moment, where more may come."""
         self.last_steps, self.last_agent_steps = 0, 0
         self.is_spent = False
         """Whether there is a point beyond the budget."""

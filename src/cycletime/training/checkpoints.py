@@ -85,7 +85,6 @@ class Manifest:
     machine: Mapping[str, str]
     """What computed it; on another machine the last bits may differ."""
     policy: Mapping[str, Any] = field(default_factory=dict)
-    """The description of the policy, whose arrays are among those of the checkpoint."""
     remarks: tuple[str, ...] = ()
     """Why the run is not identical to an uninterrupted one, where it was resumed in a way that can change bits."""
 

@@ -37,7 +37,6 @@ class Cycle(NamedTuple):
 
     scheduled_s: float
     wake_error_s: float
-    """How much later than that it began."""
     observation_age_s: float
     """How old the observation was when the agent began to act; NaN where the environment does not tell."""
     act_s: float
@@ -101,7 +100,6 @@ class TimingSummary:
     cycles: int
     overruns: int
     spreads: Mapping[str, Spread]
-    """By the names of `TIMED_PARTS`."""
 
     @property
     def share_of_overruns(self) -> float:
@@ -165,7 +163,6 @@ class _TimeStatistics:
 @dataclass(frozen=True, eq=False)
 class EpisodeRecord:
     number: int
-    """The run's episodes before it."""
     rows: NDArray[np.float32]
     """[agent steps, numbers of a transition], in the order of `agents.agent.Transition`."""
     length_steps: NDArray[np.int64]

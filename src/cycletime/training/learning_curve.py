@@ -38,7 +38,6 @@ class Episodes:
     returns: NDArray[np.float64]
     """The undiscounted sum of its rewards."""
     length_steps: NDArray[np.int64]
-    """Its environment steps."""
 
     @classmethod
     def none(cls) -> Episodes:
@@ -62,7 +61,6 @@ class Episodes:
         return replace(self, env_steps=self.env_steps - beyond, length_steps=self.length_steps - beyond)
 
     def where(self, chosen: NDArray[Any]) -> Episodes:
-        """Those chosen by a mask or a slice."""
         return Episodes(*(getattr(self, each.name)[chosen] for each in fields(self)))
 
     def binned(self, env_steps: int, bins: int = BINS) -> NDArray[np.float64]:
@@ -183,7 +181,6 @@ class MetricsLog:
         return self._take(len(self.pending["agent_steps"]) // self.window, self.window)
 
     def finish(self) -> list[dict[str, Any]]:
-        """Close the last line, which may be short."""
         count = len(self.pending.get("agent_steps", ()))
         return self._take(1, count) if count else []
 

@@ -36,7 +36,6 @@ class ErrorConsole(Console):
 
 
 LINE_S = 10.0
-"""How often a line is written where there is no terminal."""
 NARROW = 80
 """Terminals of fewer columns show only what matters most: how far it is, and how long it will take."""
 _WIDE = 100

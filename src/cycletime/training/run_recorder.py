@@ -67,7 +67,6 @@ class RunRecorder:
         self.remarks = self._remarks()
         self.sessions, self.wall_s = 1, 0.0
         self.has_exact = self.checkpoint is not None and self.checkpoint.manifest.exact
-        """Whether there is a checkpoint to go on from exactly."""
 
     def notify(self, call: Callable[[TrainingObserver], None]) -> None:
         for observer in self.job.observers:

@@ -331,7 +331,6 @@ class Store:
     bundles: dict[str, Bundle] = field(default_factory=dict)
     places: dict[str, tuple[Bundle, int]] = field(default_factory=dict)
     damaged: dict[Path, str] = field(default_factory=dict)
-    """Files that cannot be trusted, and why."""
     disputed: dict[str, tuple[Path, Path]] = field(default_factory=dict)
     """Runs that are in two files with different scores; the first one's count."""
     tidied: int = 0
@@ -389,7 +388,6 @@ class Store:
         return self._read(name, lambda bundle, _: bundle.run(name))
 
     def runs(self) -> Iterator[FinishedRun]:
-        """All runs, each once, a file after the other."""
         seen: set[str] = set()
         while left := [name for name in self.places if name not in seen]:
             for run in self._read(left[0], lambda bundle, _: bundle.runs()):

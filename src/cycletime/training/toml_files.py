@@ -143,7 +143,6 @@ _NAMES = {
 class TunedValues:
     dt: Duration
     values: Mapping[str, Any]
-    """Those that rules carry to other cycle times."""
     others: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the agent, the same at every cycle time."""
 

@@ -150,10 +150,6 @@ def train(
     Returns:
         The runs, one for each seed. `result()` tells the performance, `finished()` has the learning curve.
 
-    Raises:
-        InputError: if something of it makes no sense.
-        RunError: if a run cannot go on.
-
     Example:
         >>> (run,) = train(task="reacher", dt="16ms", env_steps=4_000, values={"batch": 100}, out=out)
         >>> run.result()["env_steps"]
@@ -272,7 +268,6 @@ class _BatchTraining:
     def __init__(self, batch: RunBatch, sink: ResultSink, checkpoint_s: float, clock: Clock) -> None:
         self.batch, self.sink, self.checkpoint_s, self.clock = batch, sink, checkpoint_s, clock
         self.recorders: dict[int, RunRecorder] = {}
-        """Of the runs that go on."""
         self.unsaved: dict[int, Chunk] = {}
         """Their newest chunks, unless these have been saved."""
         self.outcomes: dict[int, RunOutcome | Exception] = {}
