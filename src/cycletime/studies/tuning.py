@@ -191,7 +191,13 @@ class OptunaSearch:
 
     def ask(self, count: int) -> list[Point]:
         self._asked = [self._study.ask(self._distributions) for _ in range(count)]
-        return [{name: self._value(name, trial.params[name]) for name in self.space} for trial in self._asked]
+        return [
+            {
+                name: each.value(trial.params[name]) if isinstance(each, Range) else each[trial.params[name]]
+                for name, each in self.space.items()
+            }
+            for trial in self._asked
+        ]
 
     def tell(self, scores: Sequence[float | None]) -> None:
         """Scores of the points of the last `ask`; None where there is none."""
@@ -199,10 +205,6 @@ class OptunaSearch:
 
         for trial, score in zip(self._asked, scores, strict=True):
             self._study.tell(trial, score, state=TrialState.FAIL if score is None else TrialState.COMPLETE)
-
-    def _value(self, name: str, drawn: Any) -> Any:  # noqa: ANN401 - any hyper-parameter
-        each = self.space[name]
-        return each.value(drawn) if isinstance(each, Range) else each[drawn]
 
 
 _MARKERS = ("trials", "search.json")

@@ -252,8 +252,7 @@ class _Curve:
                 )
         if is_whole or self.is_spent:
             rows += self._end_moment()
-        columns = zip(*rows, strict=True) if rows else ((), (), (), ())
-        return Episodes(*(np.array(each, kind) for each, kind in zip(columns, (int, int, float, int), strict=True)))
+        return Episodes.of(rows)
 
     def _env_steps(self, point: CurvePoint) -> int:
         return round(point.seconds / self.env_dt_s)

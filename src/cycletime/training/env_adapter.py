@@ -186,15 +186,7 @@ class Counters:
 
     def pop_episodes(self) -> Episodes:
         ended, self._ended = self._ended, []
-        if not ended:
-            return Episodes.none()
-        env_steps, agent_steps, returns, lengths = zip(*ended, strict=True)
-        return Episodes(
-            np.array(env_steps, np.int64),
-            np.array(agent_steps, np.int64),
-            np.array(returns, np.float64),
-            np.array(lengths, np.int64),
-        )
+        return Episodes.of(ended)
 
     def check_finite(self, **rows: NDArray[Any]) -> None:
         """Refuse what is not finite in float32, before it becomes part of the weights."""

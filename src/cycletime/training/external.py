@@ -65,11 +65,6 @@ class TrainerSpec:
             raise unknown_name_error(wrong[0], "a column", COLUMNS)
 
     @property
-    def makes_own_worlds(self) -> bool:
-        """Whether an environment is a name that only the trainer understands."""
-        return bool(self.command) or self.name == "brax"
-
-    @property
     def label(self) -> str:
         """For people: a command by its script or module."""
         if self.name:

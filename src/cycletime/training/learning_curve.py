@@ -7,7 +7,7 @@ give about a thousand lines; which updates share a line depends on the spec alon
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from math import ceil, isfinite, nan
@@ -40,9 +40,14 @@ class Episodes:
     length_steps: NDArray[np.int64]
 
     @classmethod
+    def of(cls, rows: Sequence[tuple[int, int, float, int]]) -> Episodes:
+        columns = zip(*rows, strict=True) if rows else ((), (), (), ())
+        kinds: Sequence[Any] = (np.int64, np.int64, np.float64, np.int64)
+        return cls(*(np.array(each, kind) for each, kind in zip(columns, kinds, strict=True)))
+
+    @classmethod
     def none(cls) -> Episodes:
-        count = np.zeros(0, np.int64)
-        return cls(count, count, np.zeros(0), count)
+        return cls.of(())
 
     @classmethod
     def joined(cls, parts: Iterable[Episodes]) -> Episodes:

@@ -402,15 +402,14 @@ class Store:
         kept: dict[str, T] = {}
         for name in names:
             if name not in kept:
-                kept |= {run.name: part(run) for run in self._read(name, self._own_runs) if due[run.name]}
+                runs = self._read(
+                    name, lambda bundle, _: [run for run in bundle.runs() if self.places[run.name][0] is bundle]
+                )
+                kept |= {run.name: part(run) for run in runs if due[run.name]}
             yield kept[name]
             due[name] -= 1
             if not due[name]:
                 del kept[name]
-
-    def _own_runs(self, bundle: Bundle, _: int) -> list[FinishedRun]:
-        """The runs that a file has and none before it."""
-        return [run for run in bundle.runs() if self.places[run.name][0] is bundle]
 
     def _read(self, name: str, read: Callable[[Bundle, int], T]) -> T:
         try:

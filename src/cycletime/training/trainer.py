@@ -257,7 +257,8 @@ def _train_claimed(
                 training.begin(run, job)
             training.run(stop)
         except Exception as error:
-            training.end_all(error)
+            for run in list(training.recorders):
+                training.leave(run, error)
         except BaseException as error:
             training.notify_all("stopped" if isinstance(error, KeyboardInterrupt) else "failed")
             raise
@@ -276,7 +277,7 @@ class _BatchTraining:
         try:
             self.recorders[run] = RunRecorder(job, self.batch.env_infos[run], self.sink.save_options)
         except Exception as error:
-            self._leave(run, error)
+            self.leave(run, error)
 
     def run(self, stop: Callable[[], bool]) -> None:
         last_time = self.clock()
@@ -307,10 +308,6 @@ class _BatchTraining:
         if self.recorders:
             raise AssertionError("an engine's last chunks say so")
 
-    def end_all(self, error: Exception) -> None:
-        for run in list(self.recorders):
-            self._leave(run, error)
-
     def notify_all(self, status: Status) -> None:
         for recorder in self.recorders.values():
             recorder.notify(lambda observer: observer.end(status))
@@ -320,7 +317,7 @@ class _BatchTraining:
             if run not in self.recorders:
                 continue
             if isinstance(chunk, RunError):
-                self._leave(run, chunk)
+                self.leave(run, chunk)
                 continue
             with self._ending_alone(run):
                 self.unsaved[run] = chunk
@@ -334,7 +331,7 @@ class _BatchTraining:
                 completed[run] = CompletedRun(recorder, recorder.finished(self.unsaved[run]))
         faults = self.sink.finish(list(completed.values())) if completed else ()
         for run, fault in zip(completed, faults, strict=True):
-            self._leave(run, fault or "finished")
+            self.leave(run, fault or "finished")
 
     def _stop(self) -> None:
         for run, recorder in list(self.recorders.items()):
@@ -342,7 +339,7 @@ class _BatchTraining:
                 chunk = self.unsaved.get(run)
                 if chunk is not None and self.batch.can_save and (chunk.exact or not recorder.has_exact):
                     self._write_checkpoint(recorder, chunk)
-                self._leave(run, "stopped")
+                self.leave(run, "stopped")
 
     def _save(self, *, wait_for_exact: bool) -> bool:
         """Write checkpoints of all runs that can go on from theirs exactly, or of all; whether there were any."""
@@ -361,9 +358,9 @@ class _BatchTraining:
         try:
             yield
         except Exception as error:
-            self._leave(run, error)
+            self.leave(run, error)
 
-    def _leave(self, run: int, outcome: RunOutcome | Exception) -> None:
+    def leave(self, run: int, outcome: RunOutcome | Exception) -> None:
         recorder, _ = self.recorders.pop(run, None), self.unsaved.pop(run, None)
         self.outcomes[run] = outcome
         if isinstance(outcome, Exception):
