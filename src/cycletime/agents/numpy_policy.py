@@ -37,12 +37,10 @@ the nearest whole number of Hz is within it from 10 Hz on, and so is what timers
 _OVERFLOW = "the observation is far from those that the policy was trained on"
 
 
-def _relu(numbers: NDArray[Any]) -> NDArray[Any]:
-    positive: NDArray[Any] = np.maximum(numbers, 0)
-    return positive
-
-
-_ACTIVATIONS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {"tanh": np.tanh, "relu": _relu}
+_ACTIVATIONS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
+    "tanh": np.tanh,
+    "relu": lambda numbers: np.asarray(np.maximum(numbers, 0)),
+}
 
 
 class UnsafePolicyError(ValueError):

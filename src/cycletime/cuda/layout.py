@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from math import ceil
+from itertools import pairwise
+from math import ceil, prod
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -186,6 +187,15 @@ def blank_state(words: int) -> State:
 def initial_agent(agent: PPOAgent | SACAgent, seed: int, sizes: AgentSizes) -> Any:  # noqa: ANN401 - its own state
     with jax.default_device(jax.local_devices(backend="cpu")[0]):
         return jax.device_get(initial_agent_state(agent, seed_key(seed), *sizes))
+
+
+def network_parts(state: NDArray[np.float32], begin: int, shapes: Mapping[str, tuple[int, ...]]) -> KeptNetwork:
+    """The numbers of a network that begin at a place, views in their shapes."""
+    ends = np.cumsum([begin, *map(prod, shapes.values())])
+    return {
+        name: state[first:end].reshape(shape)
+        for (name, shape), (first, end) in zip(shapes.items(), pairwise(ends), strict=True)
+    }
 
 
 def fill_layers(
