@@ -5,7 +5,7 @@ kernel/layout.cuh says the same in C++. What only one kernel has stands in ppo.p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
@@ -79,11 +79,6 @@ _LAUNCH = {
 }
 
 
-def launch_argument(without: Collection[str] = ()) -> np.dtype[Any]:
-    """A kernel's argument; one whose runs stay on the device has no queue of them."""
-    return np.dtype([each for each in _LAUNCH.items() if each[0] not in without], align=True)
-
-
 class Status(IntEnum):
     FRESH = 0
     GOING = 1
@@ -95,8 +90,6 @@ class Kernel:
     source: str
     report: np.dtype[Any]
     metrics: tuple[str, ...]
-    launch: np.dtype[Any]
-    """The kernel's argument; addresses are of the device's memory."""
     state_words: int
     describe_run: Callable[[RunSpec], NDArray[Any]]
     initial_state: Callable[[RunSpec], State]
@@ -120,6 +113,12 @@ class Kernel:
     def keeps_runs_on_device(self) -> bool:
         """Whether runs stay on the device between slices, as those with a replay do; others travel with each."""
         return self.replay_words > 0
+
+    @property
+    def launch(self) -> np.dtype[Any]:
+        """The kernel's argument; addresses are of the device's memory."""
+        without = ("queue", "states", "most_rows") if self.keeps_runs_on_device else ()
+        return np.dtype([each for each in _LAUNCH.items() if each[0] not in without], align=True)
 
 
 def position_of(state: State) -> Any:  # noqa: ANN401 - one record, whose fields can be set

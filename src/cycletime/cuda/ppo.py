@@ -186,7 +186,6 @@ PPO_KERNEL = Kernel(
     source=PPO,
     report=REPORT,
     metrics=("policy_loss", "value_loss", "entropy", "kl", "clip_fraction"),
-    launch=layout.launch_argument(),
     state_words=STATE_WORDS,
     describe_run=describe_run,
     initial_state=initial_state,

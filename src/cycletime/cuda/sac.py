@@ -222,7 +222,6 @@ SAC_KERNEL = Kernel(
     source=SAC,
     report=REPORT,
     metrics=METRICS,
-    launch=layout.launch_argument(without=("queue", "states", "most_rows")),
     state_words=STATE_WORDS,
     describe_run=describe_run,
     initial_state=initial_state,

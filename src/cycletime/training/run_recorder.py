@@ -34,7 +34,6 @@ class SaveOptions:
     policies: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse what is neither true nor false, such as the text 'no' of a file that was changed by hand."""
         for each in fields(self):
             if not isinstance(value := getattr(self, each.name), bool):
                 raise InputError(f"keep.{each.name} is {quote(value)}: it must be true or false")

@@ -2,9 +2,7 @@
 
 One step of the environment is one agent step: `tasks.CycleTime` holds the action inside of it. A run ends with the
 learning period in which its environment steps reach the budget, as in the compiled loop, and draws the same random
-numbers for its agent; episodes begin with the environment's own.
-
-Several copies take their agent steps in rows.
+numbers for its agent; episodes begin with the environment's own. Several copies take their agent steps in rows.
 """
 
 from __future__ import annotations
