@@ -66,7 +66,6 @@ def _runtime_error_text(cupy: Any, error: Exception) -> str:  # noqa: ANN401 - a
 
 class Card:
     def __init__(self, kernel: str, form: Form | None = None) -> None:
-        """Compile the kernel, in the fastest form that fits if none is given."""
         self._cupy = cupy = import_cupy()
         self._properties = card = cupy.cuda.runtime.getDeviceProperties(0)
         self.name = str(card["name"].decode())

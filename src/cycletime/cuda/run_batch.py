@@ -62,7 +62,10 @@ class CudaRunBatch(RunBatch):
         resumed, wrong = self._resumed(starts)
         if wrong:
             yield wrong
-        queue = self._queue(starts.keys() - wrong.keys(), resumed)
+        left_s = {run: self.expected_s[run] for run in starts.keys() - wrong.keys()}
+        left_s |= {run: self._left_s(run, position_of(state)) for run, (state, _) in resumed.items()}
+        waiting = sorted(left_s, key=lambda run: (run not in resumed, -left_s[run], run))
+        queue = _Queue(waiting, resumed, left_s)
         times_s = chain(self.slices_s, repeat(self.slices_s[-1]))
         overlaps = not self.kernel.keeps_runs_on_device
         try:
@@ -107,13 +110,6 @@ class CudaRunBatch(RunBatch):
                 except RunError as error:
                     wrong[run] = error
         return resumed, wrong
-
-    def _queue(self, runs: set[int], resumed: dict[int, _Resumed]) -> _Queue:
-        left_s = {run: self.expected_s[run] for run in runs}
-        for run, (state, _) in resumed.items():
-            left_s[run] = self._left_s(run, position_of(state))
-        waiting = sorted(runs, key=lambda run: (run not in resumed, -left_s[run], run))
-        return _Queue(waiting, resumed, left_s)
 
     def _left_s(self, run: int, position: Any) -> float:  # noqa: ANN401 - one record
         return self.expected_s[run] * max(0.0, 1 - layout.env_steps_of(position) / self.specs[run].env_steps)

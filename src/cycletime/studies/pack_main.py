@@ -19,7 +19,6 @@ MANIFEST = "pack.json"
 PACKAGES = "packages"
 """The folder of a pack with other libraries, and what trainers look for beside a study file."""
 CODE_VARIABLE = "CYCLETIME_CODE"
-"""Environment variable with the version of a pack's code, which is not installed."""
 
 
 def main(arguments: list[str]) -> int:

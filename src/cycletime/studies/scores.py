@@ -39,7 +39,6 @@ class RunScore:
     score: float | None = None
     result: Mapping[str, Any] = field(default_factory=dict)
     means: NDArray[np.float64] | None = None
-    """Its mean returns in bins, None unless it is done."""
 
     @property
     def outcome(self) -> RunOutcome:

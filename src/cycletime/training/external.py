@@ -22,7 +22,6 @@ BUILT_IN = {
 }
 """Trainers that come with this package, each in the words of its library; and packages whose versions a result has."""
 COLUMNS = ("seconds", "agent_steps", "return")
-"""Of a learning curve."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -69,10 +69,9 @@ class Episodes:
         return Episodes(*(getattr(self, each.name)[chosen] for each in fields(self)))
 
     def binned(self, env_steps: int, bins: int = BINS) -> NDArray[np.float64]:
-        """The mean return in equal bins of environment steps; an empty bin repeats the last value.
+        """The mean return in equal bins of environment steps, whose mean is the paper's measure of performance.
 
-        The mean over the bins is the paper's measure of performance (a plain mean over episodes would give more weight
-        to times in which episodes are short). Bins before the first episode's end take the first value there is.
+        A plain mean over episodes would give more weight to times in which they are short.
         """
         return EpisodeBins.none(env_steps, bins).plus(self).means()
 

@@ -195,7 +195,6 @@ def _column(
 
 SUFFIX = ".npz"
 _DIGITS = 32
-"""Of the hash in a name."""
 MOST_BYTES = 12 * 2**20
 """Of the arrays in a file, so that it is smaller than 16 MiB; a larger run has a file of its own."""
 MOST_READ = 4 * 2**30

@@ -41,7 +41,6 @@ class EngineSpec:
     name: str = "compiled"
     """One of `cycletime.training.engine`, which knows what each takes."""
     device: str = "cpu"
-    """JAX's platform: cpu or gpu."""
     width: int = 1
     version: int = 0
     """Of the numbers that the engine gives; 0 stands for the newest, which is all that can be computed."""

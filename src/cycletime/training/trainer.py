@@ -260,7 +260,9 @@ def _train_claimed(
             for run in list(training.recorders):
                 training.leave(run, error)
         except BaseException as error:
-            training.notify_all("stopped" if isinstance(error, KeyboardInterrupt) else "failed")
+            status: Status = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
+            for recorder in training.recorders.values():
+                recorder.notify(lambda observer: observer.end(status))
             raise
         return [training.outcomes[run] for run in range(len(jobs))]
 
@@ -307,10 +309,6 @@ class _BatchTraining:
                 due = saved + max(self.checkpoint_s, (saved - now) / MOST_TIME_SAVING)
         if self.recorders:
             raise AssertionError("an engine's last chunks say so")
-
-    def notify_all(self, status: Status) -> None:
-        for recorder in self.recorders.values():
-            recorder.notify(lambda observer: observer.end(status))
 
     def _record(self, chunks: Mapping[int, Chunk | RunError]) -> None:
         for run, chunk in chunks.items():
