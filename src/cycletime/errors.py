@@ -42,6 +42,11 @@ def error_sentence(error: Exception) -> str:
     return str(error) if isinstance(error, InputError | RunError) else f"{type(error).__name__}: {error}"
 
 
+def first_line(error: Exception) -> str:
+    """What others say in the first line, which often is all that people can use."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+
+
 def did_you_mean(word: str, known: Iterable[str], most: int = 1) -> str:
     """The end of a sentence about an unknown name: the known ones that are nearest, if any is near at all."""
     bare = {name.lstrip("-"): name for name in known}  # the hyphens of options make them no likelier

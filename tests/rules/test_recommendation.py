@@ -1,5 +1,7 @@
 """Which rule is recommended for what, and that its reasons are those of the committed trials."""
 
+from typing import Any
+
 import pytest
 
 from cycletime.libraries import LIBRARIES
@@ -42,7 +44,7 @@ def test_no_library_s_defaults_are_taken_for_tuned(library: str) -> None:
 
 @pytest.mark.parametrize(("gamma", "whose"), [(None, "default"), (0.99, "default"), (0.98, "tuned")])
 def test_a_discount_in_a_library_s_words_is_tuned_where_it_is_not_its_default(gamma: float | None, whose: str) -> None:
-    given = {} if gamma is None else {"gamma": gamma}
+    given: dict[str, Any] = {} if gamma is None else {"gamma": gamma}
     assert closing_line(SAC.from_("sb3", dt="16ms", **given).at("8ms")).startswith(f"Use these values: from {whose} ")
 
 

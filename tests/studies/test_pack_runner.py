@@ -122,6 +122,11 @@ def test_what_is_missing_there_is_one_sentence(tmp_path: Path) -> None:
     ran = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (2, "cycletime: numpy is not installed: pip install numpy.\n")
     assert not (tmp_path / "out").exists()
+    words = [sys.executable, str(tmp_path / "pack.zip"), str(tmp_path / "out"), "--check"]
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    ran = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+    assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
+    assert ran.stderr.startswith("cycletime: The engine cuda needs ")
 
 
 @pytest.fixture

@@ -114,6 +114,10 @@ def test_a_damaged_record_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     file.write_bytes(whole[:12] + b"\xff" * 12 + whole[24:])
     with pytest.raises(RunError, match=r"^events\..* is damaged: "):
         reader_of(tmp_path, "tensorboard").new_points()
-    monkeypatch.setattr(curves, "MOST_BYTES", 16)
-    with pytest.raises(RunError, match="has a line or record of more than 16 bytes: it is damaged"):
+    file.write_bytes(whole + (2**40).to_bytes(8, "little") + b"much less")
+    with pytest.raises(RunError, match=r"has a record of 1,099,511,627,776 bytes: it is damaged\.$"):
         reader_of(tmp_path, "tensorboard").new_points()
+    (tmp_path / "progress.csv").write_text("return, seconds and no end")
+    monkeypatch.setattr(curves, "MOST_BYTES", 16)
+    with pytest.raises(RunError, match=r"^progress\.csv has a line of more than 16 bytes: it is damaged\.$"):
+        reader_of(tmp_path, "progress.csv").new_points()

@@ -35,7 +35,6 @@ class CoherentNoise:
     drive: tuple[float, ...]
     """g, what it adds."""
     read: tuple[float, ...]
-    """c."""
 
     @property
     def size(self) -> int:

@@ -26,9 +26,6 @@ def agent_for(values: rules.PPO | rules.SAC, **others: object) -> PPOAgent | SAC
 
     An `exploration` in seconds, such as `OrnsteinUhlenbeck("100ms")`, is taken at the values' cycle time.
 
-    Raises:
-        InputError: if no agent here learns by this algorithm, or a field is none of the agent's.
-
     Example:
         >>> agent_for(rules.PPO(dt="16ms").at("4ms"), learn_when="episode_end").batch
         8000

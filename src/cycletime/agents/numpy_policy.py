@@ -37,12 +37,10 @@ the nearest whole number of Hz is within it from 10 Hz on, and so is what timers
 _OVERFLOW = "the observation is far from those that the policy was trained on"
 
 
-def _relu(numbers: NDArray[Any]) -> NDArray[Any]:
-    positive: NDArray[Any] = np.maximum(numbers, 0)
-    return positive
-
-
-_ACTIVATIONS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {"tanh": np.tanh, "relu": _relu}
+_ACTIVATIONS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
+    "tanh": np.tanh,
+    "relu": lambda numbers: np.asarray(np.maximum(numbers, 0)),
+}
 
 
 class UnsafePolicyError(ValueError):
@@ -91,9 +89,7 @@ class NumpyPolicy:
     dt_s: float
     """The action-cycle time that it was trained at, in seconds."""
     observation_size: int
-    """Numbers in an observation."""
     action_size: int
-    """Numbers in an action."""
     contract: dict[str, Any] | None
     """What else its loop must keep: `timing`, the delays and histories that it was trained with, in steps and seconds;
     `observation`, the names of an observation's numbers in order; `unknown_wrappers`, those around the environment
@@ -102,7 +98,6 @@ class NumpyPolicy:
     """What else is known of it: the world, the run's identity and how many environment steps it was trained for."""
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], description: Mapping[str, Any]) -> None:
-        """Take the arrays and the description that a file holds."""
         if description.get("format") != FORMAT:
             raise ValueError(f"The policy has the format {description.get('format')!r}: this program reads {FORMAT}.")
         try:
@@ -134,11 +129,7 @@ class NumpyPolicy:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> NumpyPolicy:
-        """Read a policy.npz.
-
-        Raises:
-            ValueError: if it is none.
-        """
+        """Read a policy.npz; a ValueError where it is none."""
         try:
             with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as named:
                 if sum(each.file_size for each in named.zip.infolist()) > MOST_BYTES:
@@ -152,11 +143,7 @@ class NumpyPolicy:
         return cls(arrays, description)
 
     def check_rate(self, period_s: float) -> None:
-        """Refuse a loop at another rate than the policy was trained at, before it sends anything.
-
-        Raises:
-            ValueError: if the period differs from dt_s by more than `RATE_TOLERANCE`.
-        """
+        """Refuse a loop, by a ValueError, whose period differs from dt_s by more than `RATE_TOLERANCE`."""
         if not (period_s > 0 and abs(period_s / self.dt_s - 1) <= RATE_TOLERANCE):
             raise ValueError(
                 f"The loop's period is {1e3 * period_s:.4g} ms, and the policy was trained at {1e3 * self.dt_s:.4g} ms "
@@ -238,7 +225,6 @@ class RateCheck:
     """
 
     def __init__(self, policy: NumpyPolicy, cycles: int) -> None:
-        """Measure so many cycles."""
         if cycles < 1:
             raise ValueError(f"cycles is {cycles}: at least 1 is needed to measure a period.")
         self._policy, self._cycles = policy, cycles

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.cuda.kernels import FORMS, OPTIONS, THREADS, Form, form_within, kernel_source
-from cycletime.errors import NoGpuError, RunError
+from cycletime.errors import NoGpuError, RunError, first_line
 
 OLDEST = (8, 0)
 """The compute capability that the kernels' instructions need."""
@@ -64,13 +64,8 @@ def _runtime_error_text(cupy: Any, error: Exception) -> str:  # noqa: ANN401 - a
     return f"The engine cuda needs an NVIDIA GPU, and CUDA does not answer: {first_line(error)}."
 
 
-def first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-
-
 class Card:
     def __init__(self, kernel: str, form: Form | None = None) -> None:
-        """Compile the kernel, in the fastest form that fits if none is given."""
         self._cupy = cupy = import_cupy()
         self._properties = card = cupy.cuda.runtime.getDeviceProperties(0)
         self.name = str(card["name"].decode())

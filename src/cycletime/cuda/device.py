@@ -95,7 +95,11 @@ class Device:
         scratch_shape = (memory.blocks, kernel.scratch_words(rows))
         if self._scratch is not None and self._scratch.shape != scratch_shape:
             self._scratch = None
-        check_memory(memory.name, memory.free_bytes, self._needed_bytes(work, scratch_shape))
+        of_run = work.most_records * RECORD.itemsize + work.most_reports * kernel.report.itemsize
+        if not kernel.keeps_runs_on_device:
+            of_run += 4 * kernel.state_words
+        scratch_bytes = 4 * scratch_shape[0] * scratch_shape[1] if self._scratch is None else 0
+        check_memory(memory.name, memory.free_bytes, count * of_run + scratch_bytes)
         if self._scratch is None:
             self._scratch = memory.empty(scratch_shape, np.float32)
         arrays = {
@@ -150,12 +154,6 @@ class Device:
         states[:, _COUNTS] = 0
         runs = [replace(run, state=state.copy()) for run, state in zip(work.runs, states, strict=True)]
         return runs, positions
-
-    def _needed_bytes(self, work: Slice, scratch_shape: tuple[int, int]) -> int:
-        of_run = work.most_records * RECORD.itemsize + work.most_reports * self.kernel.report.itemsize
-        if not self.kernel.keeps_runs_on_device:
-            of_run += 4 * self.kernel.state_words
-        return len(work.runs) * of_run + (4 * scratch_shape[0] * scratch_shape[1] if self._scratch is None else 0)
 
 
 @cache

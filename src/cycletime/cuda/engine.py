@@ -1,7 +1,4 @@
-"""The engine cuda: which runs it takes, what they cost, and how they are trained.
-
-The kernels were made for some tasks, and for networks of one size.
-"""
+"""The engine cuda: which runs it takes, what they cost, and how they are trained."""
 
 from __future__ import annotations
 

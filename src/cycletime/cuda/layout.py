@@ -5,10 +5,11 @@ kernel/layout.cuh says the same in C++. What only one kernel has stands in ppo.p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from math import ceil
+from itertools import pairwise
+from math import ceil, prod
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -78,11 +79,6 @@ _LAUNCH = {
 }
 
 
-def launch_argument(without: Collection[str] = ()) -> np.dtype[Any]:
-    """A kernel's argument; one whose runs stay on the device has no queue of them."""
-    return np.dtype([each for each in _LAUNCH.items() if each[0] not in without], align=True)
-
-
 class Status(IntEnum):
     FRESH = 0
     GOING = 1
@@ -94,14 +90,11 @@ class Kernel:
     source: str
     report: np.dtype[Any]
     metrics: tuple[str, ...]
-    launch: np.dtype[Any]
-    """The kernel's argument; addresses are of the device's memory."""
     state_words: int
     describe_run: Callable[[RunSpec], NDArray[Any]]
     initial_state: Callable[[RunSpec], State]
     """The state of a run before its first step; its weights are those of the compiled loop for the same seed."""
     agent_state_of: Callable[[State, RunSpec], AgentState]
-    """What the agent has learned, as the agent itself has it."""
     expected_s: Callable[[RunSpec], float]
     """About how long a whole run takes in a thread block of an H200, with all its multiprocessors busy."""
     most_rows: Callable[[NDArray[Any]], int]
@@ -120,6 +113,12 @@ class Kernel:
     def keeps_runs_on_device(self) -> bool:
         """Whether runs stay on the device between slices, as those with a replay do; others travel with each."""
         return self.replay_words > 0
+
+    @property
+    def launch(self) -> np.dtype[Any]:
+        """The kernel's argument; addresses are of the device's memory."""
+        without = ("queue", "states", "most_rows") if self.keeps_runs_on_device else ()
+        return np.dtype([each for each in _LAUNCH.items() if each[0] not in without], align=True)
 
 
 def position_of(state: State) -> Any:  # noqa: ANN401 - one record, whose fields can be set
@@ -187,6 +186,15 @@ def blank_state(words: int) -> State:
 def initial_agent(agent: PPOAgent | SACAgent, seed: int, sizes: AgentSizes) -> Any:  # noqa: ANN401 - its own state
     with jax.default_device(jax.local_devices(backend="cpu")[0]):
         return jax.device_get(initial_agent_state(agent, seed_key(seed), *sizes))
+
+
+def network_parts(state: NDArray[np.float32], begin: int, shapes: Mapping[str, tuple[int, ...]]) -> KeptNetwork:
+    """The numbers of a network that begin at a place, views in their shapes."""
+    ends = np.cumsum([begin, *map(prod, shapes.values())])
+    return {
+        name: state[first:end].reshape(shape)
+        for (name, shape), (first, end) in zip(shapes.items(), pairwise(ends), strict=True)
+    }
 
 
 def fill_layers(

@@ -153,16 +153,8 @@ def most_rows(runs: NDArray[Any]) -> int:
 
 def networks_of(state: NDArray[np.float32], kept: int = 0) -> tuple[KeptNetwork, ...]:
     """Policy and value in a run's state by name, views; their weights, means (kept = 1) or squares (2)."""
-    return tuple(_network_at(state, POSITION_WORDS + (2 * kept + index) * NUMBERS) for index in range(2))
-
-
-def _network_at(state: NDArray[np.float32], begin: int) -> KeptNetwork:
-    found = {}
-    for name, shape in NETWORK.items():
-        size = int(np.prod(shape))
-        found[name] = state[begin : begin + size].reshape(shape)
-        begin += size
-    return found
+    begins = (POSITION_WORDS + (2 * kept + index) * NUMBERS for index in range(2))
+    return tuple(layout.network_parts(state, begin, NETWORK) for begin in begins)
 
 
 def expected_s(spec: RunSpec) -> float:
@@ -194,7 +186,6 @@ PPO_KERNEL = Kernel(
     source=PPO,
     report=REPORT,
     metrics=("policy_loss", "value_loss", "entropy", "kl", "clip_fraction"),
-    launch=layout.launch_argument(),
     state_words=STATE_WORDS,
     describe_run=describe_run,
     initial_state=initial_state,

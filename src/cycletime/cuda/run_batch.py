@@ -62,7 +62,10 @@ class CudaRunBatch(RunBatch):
         resumed, wrong = self._resumed(starts)
         if wrong:
             yield wrong
-        queue = self._queue(starts.keys() - wrong.keys(), resumed)
+        left_s = {run: self.expected_s[run] for run in starts.keys() - wrong.keys()}
+        left_s |= {run: self._left_s(run, position_of(state)) for run, (state, _) in resumed.items()}
+        waiting = sorted(left_s, key=lambda run: (run not in resumed, -left_s[run], run))
+        queue = _Queue(waiting, resumed, left_s)
         times_s = chain(self.slices_s, repeat(self.slices_s[-1]))
         overlaps = not self.kernel.keeps_runs_on_device
         try:
@@ -108,13 +111,6 @@ class CudaRunBatch(RunBatch):
                     wrong[run] = error
         return resumed, wrong
 
-    def _queue(self, runs: set[int], resumed: dict[int, _Resumed]) -> _Queue:
-        left_s = {run: self.expected_s[run] for run in runs}
-        for run, (state, _) in resumed.items():
-            left_s[run] = self._left_s(run, position_of(state))
-        waiting = sorted(runs, key=lambda run: (run not in resumed, -left_s[run], run))
-        return _Queue(waiting, resumed, left_s)
-
     def _left_s(self, run: int, position: Any) -> float:  # noqa: ANN401 - one record
         return self.expected_s[run] * max(0.0, 1 - layout.env_steps_of(position) / self.specs[run].env_steps)
 
@@ -122,7 +118,7 @@ class CudaRunBatch(RunBatch):
         """Begin a slice; the runs in it, the longest first, none where none are left."""
         queue.leave(self.dropped)
         self._enter(queue, time_s)
-        order = longest_first({run: queue.left_s[run] for run in queue.entered})
+        order = sorted(queue.entered, key=lambda run: (-queue.left_s[run], run))  # so that no long one is left alone
         if order:
             runs = [queue.entered[run] for run in order]
             records = max(self._most_records(run) for run in order)
@@ -236,24 +232,18 @@ class _Snapshot:
         return self.device.state(self.run)
 
 
-def longest_first(left_s: Mapping[int, float]) -> list[int]:
-    """Runs by the time that they have left, so that no long one is left alone at the end."""
-    return sorted(left_s, key=lambda run: (-left_s[run], run))
-
-
 def episodes_of(position: Any, records: NDArray[Any]) -> Episodes:  # noqa: ANN401 - one record
     """The episodes of a slice, which ended before the run came to where it is."""
     ended_agent_steps = int(position["agent_steps"]) - int(position["episode_steps"])
+
+    def ends(last: int, lengths: NDArray[Any]) -> NDArray[np.int64]:
+        """Where stretches end that follow each other, given where the last of them ends."""
+        total = np.cumsum(lengths, dtype=np.int64)
+        return np.asarray(total + (last - total[-1:].sum()))
+
     return Episodes(
-        env_steps=_ends(int(position["ended_env_steps"]), records["env_steps"]),
-        agent_steps=_ends(ended_agent_steps, records["agent_steps"]),
+        env_steps=ends(int(position["ended_env_steps"]), records["env_steps"]),
+        agent_steps=ends(ended_agent_steps, records["agent_steps"]),
         returns=records["episode_return"].astype(np.float64),
         length_steps=records["env_steps"].astype(np.int64),
     )
-
-
-def _ends(last: int, lengths: NDArray[Any]) -> NDArray[np.int64]:
-    """Where stretches end that follow each other, given where the last of them ends."""
-    ends = np.cumsum(lengths, dtype=np.int64)
-    shifted: NDArray[np.int64] = ends + (last - (ends[-1] if len(ends) else 0))
-    return shifted

@@ -75,8 +75,7 @@ _SHAPES = {
     "last_bias": (OUTPUTS,),
 }
 """The numbers of one network, in the order in which they are kept."""
-_SIZES = {name: prod(shape) for name, shape in _SHAPES.items()}
-NUMBERS = sum(_SIZES.values())
+NUMBERS = sum(map(prod, _SHAPES.values()))
 STATE_WORDS = POSITION_WORDS + 11 * NUMBERS
 """A run's state: its position, weights of all networks, then means and squares of the three that learn."""
 
@@ -86,21 +85,16 @@ SCRATCH_WORDS = NETWORKS * (_MATRIX + _FIRST_MATRIX) + 3 * _MATRIX + 2 * 4 * 32 
 
 def network_of(state: NDArray[np.float32], network: int, kept: int = 0) -> KeptNetwork:
     """A copy of a network's numbers in a run's state, matrices by row; weights, means (kept = 1) or squares (2)."""
-    found, begin = {}, _begin(network, kept)
-    for name, size in _SIZES.items():
-        found[name] = state[begin : begin + size]
-        begin += size
+    found = layout.network_parts(state, _begin(network, kept), _SHAPES)
     second, first = (np.empty(_SHAPES[name], np.float32) for name in ("second", "first"))
-    second[_second_order()], first[_first_order()] = found["second"], found["first"]
-    return {**found, "second": second, "first": first, "last": found["last"].reshape(UNITS, OUTPUTS)}
+    second[_second_order()], first[_first_order()] = found["second"].ravel(), found["first"].ravel()
+    return {**found, "second": second, "first": first}
 
 
-def set_network(state: NDArray[np.float32], network: int, numbers: dict[str, NDArray[Any]], kept: int = 0) -> None:
+def set_network(state: NDArray[np.float32], network: int, numbers: dict[str, NDArray[Any]]) -> None:
     ordered = {**numbers, "second": numbers["second"][_second_order()], "first": numbers["first"][_first_order()]}
-    begin = _begin(network, kept)
-    for name, size in _SIZES.items():
-        state[begin : begin + size] = np.reshape(ordered[name], size)
-        begin += size
+    for name, part in layout.network_parts(state, _begin(network, kept=0), _SHAPES).items():
+        part[:] = np.reshape(ordered[name], part.shape)
 
 
 def _begin(network: int, kept: int) -> int:
@@ -228,7 +222,6 @@ SAC_KERNEL = Kernel(
     source=SAC,
     report=REPORT,
     metrics=METRICS,
-    launch=layout.launch_argument(without=("queue", "states", "most_rows")),
     state_words=STATE_WORDS,
     describe_run=describe_run,
     initial_state=initial_state,

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.agents import numpy_policy
-from cycletime.agents.networks import Layer, PolicyNetwork
 from cycletime.agents.numpy_policy import LOG_STD_RANGE, NumpyPolicy
 from cycletime.errors import InputError
 from cycletime.training.atomic_files import disk_errors, write_whole
@@ -38,7 +37,7 @@ def onnx_model(policy: SavedPolicy) -> Any:  # noqa: ANN401 - onnx.ModelProto, o
         importlib.import_module(f"onnx.{name}")
     graph = _Graph(onnx.helper, onnx.numpy_helper)
     mean, std = _distribution(graph, policy)
-    _mapped(graph, policy, graph.add("Tanh", mean) if policy.network.squashed else mean, "action")
+    _add_action(graph, policy, graph.add("Tanh", mean) if policy.network.squashed else mean)
     size, actions = policy.network.observation_size, policy.network.action_size
     tensor = onnx.helper.make_tensor_value_info
     made = onnx.helper.make_graph(
@@ -112,7 +111,7 @@ def _distribution(graph: _Graph, policy: SavedPolicy) -> tuple[str, str]:
     return mean, "std"
 
 
-def _mapped(graph: _Graph, policy: SavedPolicy, action: str, name: str) -> None:
+def _add_action(graph: _Graph, policy: SavedPolicy, action: str) -> None:
     """clip(centre + half * action, low, high), in which bounds that are not there make no node."""
     bounds = policy.bounds
     if np.any(bounds.half != 1):
@@ -123,7 +122,7 @@ def _mapped(graph: _Graph, policy: SavedPolicy, action: str, name: str) -> None:
         action = graph.add("Max", action, graph.constant("action.low", _inwards(bounds.low, up=True)))
     if np.isfinite(bounds.high).any():
         action = graph.add("Min", action, graph.constant("action.high", _inwards(bounds.high, up=False)))
-    graph.add("Identity", action, name=name)
+    graph.add("Identity", action, name="action")
 
 
 def _inwards(bound: NDArray[np.float64], up: bool) -> NDArray[np.float32]:
@@ -202,15 +201,8 @@ def check_against_jax(policy: SavedPolicy, act: Act, name: str) -> float:
 def jax_actions(policy: SavedPolicy, observations: NDArray[np.float32]) -> NDArray[np.float64]:
     """What the environment is given for the policy's mean, computed by JAX in double precision."""
     with jax.enable_x64(True):
-        network = policy.network
-        exact = PolicyNetwork(
-            layers=tuple(Layer(_double(weight), _double(bias)) for weight, bias in network.layers),
-            activation=network.activation,
-            log_std=None if network.log_std is None else _double(network.log_std),
-            squashed=network.squashed,
-        )
-        action = exact.act(_double(observations), jnp.zeros((len(observations), network.action_size)))
-        bounds = policy.bounds
+        exact, bounds = jax.tree.map(_double, policy.network), policy.bounds
+        action = exact.act(_double(observations), jnp.zeros((len(observations), policy.network.action_size)))
         return np.asarray(jnp.clip(bounds.centre + bounds.half * action, bounds.low, bounds.high), np.float64)
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from cycletime.agents.checks import check_counts
 from cycletime.duration import Duration, DurationLike
-from cycletime.errors import InputError, RunError
+from cycletime.errors import InputError, RunError, first_line
 from cycletime.policies.films import check_film, write_gif
 from cycletime.tasks.render import Frame, Window
 from cycletime.training.atomic_files import write_whole
@@ -125,15 +125,11 @@ def drawing_errors(name: str) -> Iterator[None]:
     except (InputError, RunError):
         raise
     except DependencyNotInstalled as error:
-        raise InputError(f"{name} cannot be drawn: {_line(error)}; pip install 'cycletime[render]'.") from error
+        raise InputError(f"{name} cannot be drawn: {first_line(error)}; pip install 'cycletime[render]'.") from error
     except Exception as error:  # whatever a graphics library throws, or an environment of one's own
         remedy = "its class must take render_mode='rgb_array', and its render() give a picture then"
         modules = [str(frame.f_globals.get("__name__")) for frame, _ in walk_tb(error.__traceback__)]
         if any(name.split(".")[0] in ("mujoco", "OpenGL", "glfw") or "mujoco_rendering" in name for name in modules):
             remedy = "without a display MuJoCo needs EGL or OSMesa: install one and set MUJOCO_GL to egl or osmesa"
         kind = f"{type(error).__name__}: " if str(error) else ""
-        raise InputError(f"{name} cannot be drawn ({kind}{_line(error)}): {remedy}.") from error
-
-
-def _line(error: Exception) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+        raise InputError(f"{name} cannot be drawn ({kind}{first_line(error)}): {remedy}.") from error

@@ -7,29 +7,21 @@ mapping from their names. Resampling is over runs, within each cell by itself. A
 from cycletime.extras import require_extras
 
 with require_extras(__name__):
-    from cycletime.statistics.comparisons import Comparison, compare, holm, holm_corrected
-    from cycletime.statistics.curves import Curve, iqm_curve, mean_curve
-    from cycletime.statistics.means import Contrast, Estimate, mean_and_error, mean_and_interval
-    from cycletime.statistics.resampling import Options, bootstrap, frequency_averaged_score, interquartile_mean, iqm
-    from cycletime.statistics.sequential import Judgement, SequentialDesign
-
-__all__ = [
-    "Comparison",
-    "Contrast",
-    "Curve",
-    "Estimate",
-    "Judgement",
-    "Options",
-    "SequentialDesign",
-    "bootstrap",
-    "compare",
-    "frequency_averaged_score",
-    "holm",
-    "holm_corrected",
-    "interquartile_mean",
-    "iqm",
-    "iqm_curve",
-    "mean_and_error",
-    "mean_and_interval",
-    "mean_curve",
-]
+    from cycletime.statistics.comparisons import Comparison as Comparison
+    from cycletime.statistics.comparisons import compare as compare
+    from cycletime.statistics.comparisons import holm as holm
+    from cycletime.statistics.comparisons import holm_corrected as holm_corrected
+    from cycletime.statistics.curves import Curve as Curve
+    from cycletime.statistics.curves import iqm_curve as iqm_curve
+    from cycletime.statistics.curves import mean_curve as mean_curve
+    from cycletime.statistics.means import Contrast as Contrast
+    from cycletime.statistics.means import Estimate as Estimate
+    from cycletime.statistics.means import mean_and_error as mean_and_error
+    from cycletime.statistics.means import mean_and_interval as mean_and_interval
+    from cycletime.statistics.resampling import Options as Options
+    from cycletime.statistics.resampling import bootstrap as bootstrap
+    from cycletime.statistics.resampling import frequency_averaged_score as frequency_averaged_score
+    from cycletime.statistics.resampling import interquartile_mean as interquartile_mean
+    from cycletime.statistics.resampling import iqm as iqm
+    from cycletime.statistics.sequential import Judgement as Judgement
+    from cycletime.statistics.sequential import SequentialDesign as SequentialDesign

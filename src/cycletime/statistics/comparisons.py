@@ -25,7 +25,6 @@ class Comparison:
     confidence: float
     """What a verdict needs: a `p_value` below 1 - confidence."""
     comparisons: int = 1
-    """The `p_value` is corrected for so many."""
 
     @property
     def verdict(self) -> Literal["better", "worse", "not decided by the data"]:
@@ -50,9 +49,6 @@ def compare(
         confidence: What the interval should cover and a verdict needs.
         paired: Whether the i-th run of x and the i-th run of y belong together, where both are sequences.
         failed: What happens to scores that are not finite; of pairs, both runs are left out.
-
-    Raises:
-        InputError: if there are no scores, some are not finite, or pairs are wanted of unequal numbers of runs.
     """
     percent(confidence)
     values = [as_score_array(list(runs.values()) if isinstance(runs, Mapping) else runs) for runs in (x, y)]
@@ -78,9 +74,6 @@ def holm(table: Mapping[Label, Comparison], *, comparisons: int | None = None) -
         table: By name, the comparisons.
         comparisons: How many there are, where the table has only those that the data chose. The best of k against each
             other, for example, are chosen of all k (k - 1) / 2 pairs.
-
-    Raises:
-        InputError: if there are fewer than the table has.
     """
     if comparisons is not None and comparisons < len(table):
         raise InputError(f"comparisons is {comparisons}: the table has {len(table)} already.")

@@ -16,8 +16,6 @@ from cycletime.statistics.resampling import RESAMPLES, bootstrap_interval, inter
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The learning curve of a cell."""
-
     env_steps: NDArray[np.float64]
     """Each bin's end, in environment steps."""
     mean: NDArray[np.float64]
@@ -25,11 +23,9 @@ class Curve:
     low: NDArray[np.float64] | None
     """The band's lower edge, for each bin by itself; None without a band."""
     high: NDArray[np.float64] | None
-    """The band's upper edge."""
     interval: str
     """Which band: 'standard error', '95 % bootstrap', or why there is none."""
     n: int
-    """The number of runs that count."""
     n_failed: int = 0
     """Runs that were left out since a bin of theirs is not finite."""
     resamples: int = 0
@@ -42,9 +38,6 @@ def mean_curve(runs: Iterable[ArrayLike], env_steps: int, *, failed: Failed = "r
         runs: The binned curve of each run, as from `Episodes.binned(env_steps)`; all with as many bins.
         env_steps: How long each run was, in environment steps: the end of the last bin.
         failed: What happens to curves that are not finite everywhere.
-
-    Raises:
-        InputError: if there are no curves, they have different numbers of bins, or some are not finite.
     """
     ends, values, n_failed = _finite_curves(runs, env_steps, failed)
     means, n = mean(values), values.shape[-1]
@@ -63,11 +56,7 @@ def iqm_curve(
     seed: int = 0,
     failed: Failed = "refuse",
 ) -> Curve:
-    """The interquartile means over runs, with a percentile bootstrap's band; for the arguments see `mean_curve`.
-
-    Raises:
-        InputError: if there are no curves, they have different numbers of bins, or some are not finite.
-    """
+    """The interquartile means over runs, with a percentile bootstrap's band; for the arguments see `mean_curve`."""
     ends, values, n_failed = _finite_curves(runs, env_steps, failed)
     places = np.arange(values.shape[-1])
     low, high, interval, taken = bootstrap_interval(

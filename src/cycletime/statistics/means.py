@@ -63,11 +63,9 @@ class Estimate:
     """A number with its uncertainty and what both rest on."""
 
     value: float
-    """The statistic of the scores themselves."""
     low: float | None
     """The interval's lower end; None without an interval."""
     high: float | None
-    """The interval's upper end."""
     interval: str
     """Which interval: 'standard error', '95 % bootstrap', or why there is none."""
     cells: tuple[int, ...]
@@ -78,7 +76,6 @@ class Estimate:
 
     @property
     def n(self) -> int:
-        """The number of runs that count, of all cells together."""
         return sum(self.cells)
 
     @property
@@ -95,21 +92,13 @@ class Estimate:
 
 
 def mean_and_error(scores: Scores, *, failed: Failed = "refuse") -> Estimate:
-    """The mean over runs, and one standard error to either side: the paper's number.
-
-    Raises:
-        InputError: if there are no scores, or some are not finite and `failed` does not say to exclude them.
-    """
+    """The mean over runs, and one standard error to either side: the paper's number."""
     values, n_failed = finite_scores(scores, failed)
     return _mean_estimate(values, n_failed, 1.0, "standard error")
 
 
 def mean_and_interval(scores: Scores, *, confidence: float = 0.95, failed: Failed = "refuse") -> Estimate:
-    """The mean over runs with Student's t interval: for few runs, where a bootstrap is too narrow.
-
-    Raises:
-        InputError: as `mean_and_error`, or if the confidence is not between 0 and 1.
-    """
+    """The mean over runs with Student's t interval: for few runs, where a bootstrap is too narrow."""
     interval = f"{percent(confidence)} t"
     values, n_failed = finite_scores(scores, failed)
     return _mean_estimate(values, n_failed, t_quantile(confidence, len(values) - 1), interval)

@@ -43,9 +43,6 @@ def bootstrap(scores: Cells, statistic: Callable[..., Any], **options: Unpack[Op
         statistic: A function of the cells in turn and of `axis`, the runs', such as `numpy.mean` for one cell. It is
             called with arrays of many resamples at once.
         options: See `Options`.
-
-    Raises:
-        InputError: if a cell is empty, scores are not finite, or an option is out of its range.
     """
     by_name = scores if isinstance(scores, Mapping) else {"": scores}
     if not by_name:
@@ -96,9 +93,6 @@ def frequency_averaged_score(scores: Mapping[Any, Scores], **options: Unpack[Opt
     Args:
         scores: The scores of the runs at each cycle time, such as {'4ms': [...], '8ms': [...]}.
         options: See `Options`.
-
-    Raises:
-        InputError: as `bootstrap`, or if the names are not cycle times, or not all different.
     """
     seen: dict[Duration, Any] = {}
     for dt in scores:

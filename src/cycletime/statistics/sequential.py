@@ -36,14 +36,10 @@ GROWTH = 1.5
 
 @dataclass(frozen=True)
 class SequentialDesign:
-    """When to look, and how sure each comparison must be."""
-
     candidates: int
-    """How many there are at the start."""
     confidence: float = 0.95
     """Of all comparisons at all looks together."""
     first_runs: int = FIRST_RUNS
-    """Of each candidate at the first look."""
 
     def __post_init__(self) -> None:
         percent(self.confidence)
@@ -70,8 +66,6 @@ class SequentialDesign:
 
 @dataclass(frozen=True)
 class Judgement(Generic[Label]):
-    """All pairs of candidates, compared at one look."""
-
     look: int
     scores: Mapping[Label, Sequence[float]]
     """Of the candidates that were left before it, in the order of seeds."""

@@ -55,7 +55,6 @@ class Question:
     measure: str = "average"
     """A run's score: a name of `MEASURES`."""
     confidence: float = 0.95
-    """Joint confidence of all comparisons."""
     enough: float = 0.0
     """A difference of mean scores that does not matter."""
     first_seeds: int = FIRST_RUNS
@@ -158,7 +157,6 @@ class Question:
 
 
 _NAMES = {"world": "task", "present": "tuned_at", "others": "set"}
-"""What the command calls it, where that is another name."""
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:

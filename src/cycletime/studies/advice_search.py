@@ -62,8 +62,6 @@ MIN_UPDATES = 10
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be spent; None for no limit."""
-
     wall_s: float | None = None
     """Wall time of one call of the command."""
     simulated_h: float | None = None
@@ -94,7 +92,6 @@ class Spending:
     clock: Callable[[], float]
     began_s: float
     factor: float = 1.0
-    """By how much runs took longer than the trial said."""
 
     @cached_property
     def _measured(self) -> tuple[Costs, float]:

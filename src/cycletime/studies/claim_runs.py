@@ -34,7 +34,6 @@ class RunClaimer:
     on_loss: Callable[[], object]
     program: str | None = None
     free: dict[str, deque[PlannedRun]] = field(default_factory=dict)
-    """By program, runs that were free at the last look."""
 
     def claim(self, stack: ExitStack) -> list[ClaimedRun]:
         """Claim the next runs, until the stack is closed; none if others have all that is left."""

@@ -31,13 +31,12 @@ def export_curves(folder: StudyFolder, file: Path, bins: int | None = None) -> t
         raise InputError(f"{file} ends with {file.suffix!r}: give a file that ends with .parquet or .csv.")
     if bins is not None and not 1 <= bins <= _MAX_BINS:
         raise InputError(f"bins is {bins}: it must be from 1 to {_MAX_BINS:,}.")
-    plan = Plan.of(folder.study)
-    schema = _schema(plan)
     rows: dict[str, list[int]] = {}
 
     def write(unfinished: Path) -> None:
+        schema, tables = _tables(folder, bins)
         with unfinished.open("wb") as opened, _WRITERS[file.suffix](opened, schema) as writer:
-            for name, table in _tables(plan, folder, schema, bins):
+            for name, table in tables:
                 writer.write_table(table)
                 rows.setdefault(name, []).append(table.num_rows)
 
@@ -46,12 +45,14 @@ def export_curves(folder: StudyFolder, file: Path, bins: int | None = None) -> t
 
 
 def study_curves(folder: StudyFolder, bins: int | None = None) -> pa.Table:
+    schema, tables = _tables(folder, bins)
+    return pa.concat_tables([schema.empty_table(), *(table for _, table in tables)])
+
+
+def _tables(folder: StudyFolder, bins: int | None) -> tuple[pa.Schema, Iterator[tuple[str, pa.Table]]]:
+    """The columns of all tables, and by run its table."""
     plan = Plan.of(folder.study)
-    schema = _schema(plan)
-    return pa.concat_tables([schema.empty_table(), *(table for _, table in _tables(plan, folder, schema, bins))])
-
-
-def _tables(plan: Plan, folder: StudyFolder, schema: pa.Schema, bins: int | None) -> Iterator[tuple[str, pa.Table]]:
+    schema = pa.schema(list({**label_columns([cell.labels for cell in plan.cells]), **_CURVE_COLUMNS}.items()))
     done = [
         (name, {**cell.labels, "dt": float(cell.dt), "seed": seed})
         for index, cell in enumerate(plan.cells)
@@ -59,8 +60,8 @@ def _tables(plan: Plan, folder: StudyFolder, schema: pa.Schema, bins: int | None
         if name in folder.store
     ]
     measured = folder.store.in_order([name for name, _ in done], lambda run: _curve_columns(run, bins))
-    for (name, labels), columns in zip(done, measured, strict=True):
-        yield name, _table(labels, columns, schema)
+    found = zip(done, measured, strict=True)
+    return schema, ((name, _table(labels, columns, schema)) for (name, labels), columns in found)
 
 
 def _curve_columns(run: FinishedRun, bins: int | None) -> dict[str, Any]:
@@ -86,10 +87,6 @@ def _table(labels: Mapping[str, Any], measured: Mapping[str, Any], schema: pa.Sc
         return [str(value) if value is not None and field.type == pa.string() else value] * len(measured["env_step"])
 
     return pa.table({field.name: column(field) for field in schema}, schema=schema)
-
-
-def _schema(plan: Plan) -> pa.Schema:
-    return pa.schema(list({**label_columns([cell.labels for cell in plan.cells]), **_CURVE_COLUMNS}.items()))
 
 
 def label_columns(labels: Sequence[Mapping[str, Any]]) -> dict[str, pa.DataType]:

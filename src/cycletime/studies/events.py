@@ -76,7 +76,6 @@ class EventWriter:
     file: IO[str]
     clock: Callable[[], float] = time.monotonic
     due_s: dict[str, float] = field(default_factory=dict)
-    """By run, when its progress is written next."""
 
     def progress(self, name: str, env_steps: int) -> None:
         now = self.clock()
@@ -109,7 +108,6 @@ class EventReader:
     position: int = 0
 
     def new_events(self) -> Iterator[Event]:
-        """The events of whole lines that were written since the last call."""
         try:
             with open_regular(self.path) as file:
                 file.seek(self.position)

@@ -46,9 +46,7 @@ Costs: TypeAlias = Mapping[CostKey, Cost]
 class WallTimeEstimate:
     wall_s: float
     computing_s: float
-    """Sum over workers, without compilation."""
     programs_s: float
-    """Sum over workers, for compilation."""
 
 
 def cost_key(cell: Cell) -> CostKey:

@@ -19,7 +19,6 @@ MANIFEST = "pack.json"
 PACKAGES = "packages"
 """The folder of a pack with other libraries, and what trainers look for beside a study file."""
 CODE_VARIABLE = "CYCLETIME_CODE"
-"""Environment variable with the version of a pack's code, which is not installed."""
 
 
 def main(arguments: list[str]) -> int:
@@ -45,13 +44,10 @@ def main(arguments: list[str]) -> int:
     os.environ |= {"PYTHONPATH": path, CODE_VARIABLE: manifest["code"]}
     for trainer in (part["study"]["trainer"] for part in manifest["studies"] if "trainer" in part["study"]):
         trainer["home"] = packages
-    if given.check:
-        from cycletime.cuda.check import print_checks
+    from cycletime.studies.pack_runner import run_pack
 
-        return print_checks()
-    from cycletime.studies import pack_runner
-
-    return pack_runner.run_pack(manifest, given.out, given.workers, episodes=given.episodes, policies=given.policies)
+    options = {"check": given.check, "episodes": given.episodes, "policies": given.policies}
+    return run_pack(manifest, given.out, given.workers, **options)
 
 
 def unpack(pack: Path, out: Path) -> Path:

@@ -20,9 +20,15 @@ from cycletime.training.run_recorder import SaveOptions
 
 
 @lenient_streams()
-def run_pack(manifest: Mapping[str, Any], out: Path, workers: int | None, *, episodes: bool, policies: bool) -> int:
+def run_pack(
+    manifest: Mapping[str, Any], out: Path, workers: int | None, *, episodes: bool, policies: bool, check: bool = False
+) -> int:
     failed = False
     try:
+        if check:
+            from cycletime.cuda.check import print_checks
+
+            return print_checks()
         with stopping() as stopper:
             for part in manifest["studies"]:
                 keep = SaveOptions(part["keep"]["episodes"] or episodes, part["keep"]["policies"] or policies)

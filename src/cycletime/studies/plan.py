@@ -31,7 +31,6 @@ class Plan:
     cells: tuple[Cell, ...]
     runs: tuple[PlannedRun, ...]
     names: Mapping[int, tuple[str, ...]]
-    """By cell, its runs' names in the order of the seeds."""
 
     @classmethod
     def of(cls, study: StudySpec) -> Plan:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from cycletime.errors import InputError, MachineError
+from cycletime.errors import InputError, MachineError, first_line
 from cycletime.processes import owning_children
 from cycletime.studies.events import events_file
 from cycletime.studies.worker import work, worker_environment
@@ -47,11 +47,13 @@ class RayExecutor:
             ray.init(address="local", num_cpus=workers or cores(), include_dashboard=False, **quiet)
         else:
             try:
-                _check_reachable(address)
+                host, colon, port = address.removeprefix("ray://").rpartition(":")
+                if colon:  # within seconds where nobody listens, while Ray itself tries for ten minutes
+                    socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT_S).close()
                 ray.init(address=address, **quiet)
             except (OSError, ValueError, RuntimeError) as error:
                 raise InputError(
-                    f"There is no Ray cluster at {address!r} ({str(error).strip().splitlines()[0].rstrip('.')}): give "
+                    f"There is no Ray cluster at {address!r} ({first_line(error)}): give "
                     "auto, HOST:PORT or ray://HOST:PORT, or leave out the address to start one here."
                 ) from error
         there = ray.cluster_resources()
@@ -120,10 +122,3 @@ class RayExecutor:
 def _work(study: str, name: str, workers: int) -> None:
     with owning_children():
         work(study, name, workers)
-
-
-def _check_reachable(address: str) -> None:
-    """Fail within seconds where nobody listens; Ray itself tries for ten minutes."""
-    host, colon, port = address.removeprefix("ray://").rpartition(":")
-    if colon:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT_S).close()

@@ -38,9 +38,7 @@ class RunScore:
     state: RunState
     score: float | None = None
     result: Mapping[str, Any] = field(default_factory=dict)
-    """Its result.json, empty unless it is done."""
     means: NDArray[np.float64] | None = None
-    """Its mean returns in bins, None unless it is done."""
 
     @property
     def outcome(self) -> RunOutcome:
@@ -82,7 +80,6 @@ class Panel:
     """In the study's order; others are compared with the first."""
     dts: tuple[Duration, ...]
     cells: Mapping[tuple[str, Duration], tuple[RunScore, ...]]
-    """By rule and cycle time, a run for each seed."""
 
     @property
     def title(self) -> str:

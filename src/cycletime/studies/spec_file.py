@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from math import inf
@@ -343,7 +343,8 @@ def _worlds(table: Mapping[str, Any], trainer: TrainerSpec | None) -> tuple[Worl
         if not isinstance(name, str) or not name:
             raise InputError(f"{quote(name)} is neither a task nor an environment: give a name, such as 'reacher'.")
     step = () if env_dt is None or envs else (env_dt,)
-    if trainer is not None and (trainer.makes_own_worlds or envs == [trainer.label]):
+    if trainer is not None and (trainer.command or trainer.name == "brax" or envs == [trainer.label]):
+        # Names that only the trainer understands.
         return tuple(ForeignEnv(name, env_dt) for name in (*tasks, *envs))
     return (*(ClosedFormWorld(name, *step) for name in tasks), *(GymnasiumEnv(name, env_dt) for name in envs))
 
@@ -376,7 +377,13 @@ def _rules(
         if any(each in carried for each in algorithms):
             given = {each: rules if each in carried else [] for each, rules in given.items()}
     for algorithm, rules in given.items():
-        _check_rules(algorithm, rules, carried)
+        for rule in rules:
+            if not isinstance(rule, str):
+                raise InputError(f"rules has {quote(rule)}: a rule is a name, such as 'dt-aware'.")
+            if algorithm not in carried:
+                raise InputError(f"rules has {rule!r} for {algorithm}: no rule carries its values, so leave it out.")
+        if len(set(rules)) != len(rules):
+            raise InputError(f"rules has the same one twice for {algorithm}: {quote(rules)}.")
     return {each: tuple(given.get(each, ())) for each in algorithms}
 
 
@@ -390,16 +397,6 @@ def _recommended(algorithm: str, tuned: Tuned | None, others: Grid, trainer: Tra
     assert tuned.dt is not None, "what is from no cycle time is not carried"
     set_ = {name: tried[0] for name, tried in others.items()}
     return recommend(tuned_hyperparameters(trainer, algorithm, first, set_, tuned.dt, tuning_chose)).rule
-
-
-def _check_rules(algorithm: str, rules: list[Any], carried: Collection[str]) -> None:
-    for rule in rules:
-        if not isinstance(rule, str):
-            raise InputError(f"rules has {quote(rule)}: a rule is a name, such as 'dt-aware'.")
-        if algorithm not in carried:
-            raise InputError(f"rules has {rule!r} for {algorithm}: no rule carries its values, so leave it out.")
-    if len(set(rules)) != len(rules):
-        raise InputError(f"rules has the same one twice for {algorithm}: {quote(rules)}.")
 
 
 def _seeds(table: Mapping[str, Any]) -> tuple[int, ...]:

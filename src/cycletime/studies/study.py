@@ -33,11 +33,7 @@ class Study(StudySpec):
 
     @classmethod
     def read(cls, file: Path | str) -> Study:
-        """The study in a TOML file.
-
-        Raises:
-            InputError: if it cannot be read, or is not a study; the sentence names the file.
-        """
+        """The study in a TOML file."""
         spec = read_study(Path(file))
         return cls(**{each.name: getattr(spec, each.name) for each in fields(spec)})
 

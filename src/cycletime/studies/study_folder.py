@@ -222,7 +222,6 @@ class StudyFolder:
 
     @cached_property
     def store(self) -> Store:
-        """The finished runs as of the first access; `refresh` looks again."""
         store = Store(self.finished, self.is_checked)
         store.refresh()
         return store
@@ -251,13 +250,13 @@ class StudyFolder:
 
     def disputes(self) -> list[str]:
         """What files that were copied here must not bring: other scores of a run, or runs of another kernel's code."""
-        first_files: dict[tuple[Any, Any], Path] = {}
+        kernels: dict[str, dict[str, Path]] = {}  # by algorithm and kernel, the first of its files
         for bundle in self.store.bundles.values():
             for about in bundle.about:
-                algorithm, machine = about["spec"].get("algorithm"), about["result"].get("machine")
+                machine = about["result"].get("machine")
                 if isinstance(machine, dict) and (kernel := machine.get("kernel")) is not None:
-                    first_files.setdefault((str(algorithm), str(kernel)), bundle.path)
-        kernels = Counter(algorithm for algorithm, _ in first_files)
+                    of_algorithm = kernels.setdefault(str(about["spec"].get("algorithm")), {})
+                    of_algorithm.setdefault(str(kernel), bundle.path)
         return [
             *(
                 f"{name} has other scores in {other} than in {first.name} beside it, which are taken: remove one of "
@@ -267,15 +266,10 @@ class StudyFolder:
             *(
                 f"{path} has runs of {algorithm} by the kernel {kernel}, and others here are by another, so that their "
                 "bits are not comparable: remove the files of one of them."
-                for (algorithm, kernel), path in first_files.items()
-                if kernels[algorithm] > 1
+                for algorithm, files in kernels.items()
+                for kernel, path in (files.items() if len(files) > 1 else ())
             ),
         ]
-
-    def tidy(self) -> None:
-        """Put small files of finished runs together, unless some are to be told apart."""
-        if not self.disputes():
-            self.store.tidy()
 
     def states(self, names: Iterable[str]) -> dict[str, RunState]:
         begun = {path.name for path in self.runs.glob("*")}

@@ -25,7 +25,7 @@ from cycletime.errors import InputError, RunError
 from cycletime.statistics import Comparison, Estimate, compare, holm, mean_and_error
 from cycletime.studies.events import StudyObserver
 from cycletime.studies.executors import Executor
-from cycletime.studies.scores import read_cells
+from cycletime.studies.scores import RunScore, read_cells
 from cycletime.studies.spec import Point
 from cycletime.studies.spec_file import study_table
 from cycletime.studies.study_folder import StudyFolder, check_folder_free
@@ -50,9 +50,19 @@ class Trial:
     """The performance with each seed; None where a run diverged or failed."""
     trouble: str | None = None
 
+    @classmethod
+    def of(cls, number: int, point: Point, runs: Sequence[RunScore]) -> Trial:
+        diverged = sum(run.outcome == "astray" for run in runs)
+        failed = sum(run.outcome != "scored" for run in runs) - diverged
+        words = [
+            f"{count} of {len(runs)} runs {what}"
+            for count, what in ((failed, "failed"), (diverged, "diverged or ended no episode"))
+            if count
+        ]
+        return cls(number, point, tuple(run.score for run in runs), " and ".join(words) or None)
+
     @cached_property
     def mean(self) -> Estimate | None:
-        """The mean over seeds, the objective; None if a seed has no score."""
         return None if self.trouble else self.mean_of_finished
 
     @cached_property
@@ -68,7 +78,6 @@ class TuningResult:
     fresh: Trial
     machines: tuple[Mapping[str, str], ...]
     runs: int
-    """Of all trials, without the winner's with fresh seeds."""
     env_dt_s: float | None
 
     @property
@@ -182,7 +191,13 @@ class OptunaSearch:
 
     def ask(self, count: int) -> list[Point]:
         self._asked = [self._study.ask(self._distributions) for _ in range(count)]
-        return [{name: self._value(name, trial.params[name]) for name in self.space} for trial in self._asked]
+        return [
+            {
+                name: each.value(trial.params[name]) if isinstance(each, Range) else each[trial.params[name]]
+                for name, each in self.space.items()
+            }
+            for trial in self._asked
+        ]
 
     def tell(self, scores: Sequence[float | None]) -> None:
         """Scores of the points of the last `ask`; None where there is none."""
@@ -190,10 +205,6 @@ class OptunaSearch:
 
         for trial, score in zip(self._asked, scores, strict=True):
             self._study.tell(trial, score, state=TrialState.FAIL if score is None else TrialState.COMPLETE)
-
-    def _value(self, name: str, drawn: Any) -> Any:  # noqa: ANN401 - any hyper-parameter
-        each = self.space[name]
-        return each.value(drawn) if isinstance(each, Range) else each[drawn]
 
 
 _MARKERS = ("trials", "search.json")
@@ -255,13 +266,18 @@ class _TuningRun:
             except InputError as error:
                 troubles[number] = str(error).rstrip(".")
         self.points.update(new)
+        found: dict[tuple[Any, ...], Sequence[RunScore]] = {}
         if new:
             folder = self._trials_folder()
             study = replace(self.tuning.of(list(new.values()), name=name), width=folder.study.width)
-            if not self._run(replace(folder, study=study)):
+            cells = self._run(replace(folder, study=study))
+            if cells is None:
                 return None
+            found = dict(zip(new, cells, strict=True))
         return [
-            Trial(number, point, trouble=troubles[number]) if number in troubles else self._trial(folder, number, point)
+            Trial.of(number, point, found[tuple(point.values())])
+            if number not in troubles
+            else Trial(number, point, trouble=troubles[number])
             for number, point in enumerate(points, start=first)
         ]
 
@@ -270,7 +286,8 @@ class _TuningRun:
         name = f"{self.tuning.study.name}, the winner with fresh seeds"
         study = self.tuning.of([winner.point], self.tuning.fresh_seed_range(), name)
         folder = StudyFolder.create(self.path / "fresh", study)
-        if not self._run(folder):
+        cells = self._run(folder)
+        if cells is None:
             return None
         results = [folder.store.result(name) for name in folder.store.refresh()]
         machines = [result["machine"] for result in results]
@@ -278,7 +295,7 @@ class _TuningRun:
         return TuningResult(
             self.tuning,
             tuple(ranking),
-            self._trial(folder, winner.number, winner.point),
+            Trial.of(winner.number, winner.point, cells[0]),
             machines=tuple(once[key] for key in sorted(once)),
             runs=len(self.points) * len(self.tuning.study.seeds),
             env_dt_s=next((float(result["env_dt_s"]) for result in results), None),
@@ -295,21 +312,10 @@ class _TuningRun:
                 return there
         return StudyFolder.create(path, study)
 
-    def _run(self, folder: StudyFolder) -> bool:
+    def _run(self, folder: StudyFolder) -> list[Sequence[RunScore]] | None:
+        """Run a study of points; the runs of each point, None if stopped before the end."""
         counts = run_study(folder, self.executor, observers=self.observers, stop=self.stop)
-        return set(counts) <= {"done", "failed"}
-
-    def _trial(self, folder: StudyFolder, number: int, point: Point) -> Trial:
-        study = replace(self.tuning.of([point], folder.study.seeds), width=folder.study.width)
-        ((_, runs),) = read_cells(replace(folder, study=study))
-        diverged = sum(run.outcome == "astray" for run in runs)
-        failed = sum(run.outcome != "scored" for run in runs) - diverged
-        words = [
-            f"{count} of {len(runs)} runs {what}"
-            for count, what in ((failed, "failed"), (diverged, "diverged or ended no episode"))
-            if count
-        ]
-        return Trial(number, point, tuple(run.score for run in runs), " and ".join(words) or None)
+        return [runs for _, runs in read_cells(folder)] if set(counts) <= {"done", "failed"} else None
 
     def _at_once(self) -> int:
         """How many trials to ask for at a time: kept with the search, since its order depends on it."""

@@ -66,7 +66,6 @@ def _rates(name: str, horizons: object, dt: Duration, known: list[str], algorith
 
 
 FIRST_FRESH_SEED = 1000
-"""Fresh seeds begin here, or after the last tuning seed where that is higher."""
 SAMPLERS = ("grid", "tpe", "random", "cmaes")
 Sampler: TypeAlias = Literal["grid", "tpe", "random", "cmaes"]
 _SAMPLER_OPTIONS = ("trials", "sampler_seed", "at_once")

@@ -80,7 +80,8 @@ _PR_SET_PDEATHSIG = 1
 def main(arguments: Sequence[str]) -> int:
     study, name, workers = arguments
     ended = threading.Event()
-    _wake_when_orphaned()
+    with suppress(OSError, AttributeError):  # have Linux wake a stopped worker when its parent dies, so that it exits
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
     # The guard has standard output, too: whoever reads it to its end knows that nothing is left running.
     with owning_children(), _own_pipes() as (commands, out), _set_on_eof_or_sigterm(ended, commands):
         try:
@@ -90,12 +91,6 @@ def main(arguments: Sequence[str]) -> int:
             os.write(out, str(error).encode())
             return EXIT_MACHINE_ERROR
     return 0
-
-
-def _wake_when_orphaned() -> None:
-    """Have the system wake a stopped worker when its parent dies, so that it exits."""
-    with suppress(OSError, AttributeError):  # where the system is not Linux
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
 
 
 @contextmanager

@@ -71,7 +71,7 @@ def run_study(
         pool.close(wait_s)
         for observer in observers:
             observer.end()
-    folder.tidy()
+    folder.store.tidy()
     states = folder.states(names)
     pool.report_done(states)
     return Counter(states.values())
@@ -83,7 +83,6 @@ class WorkerState:
     begun: dict[str, int | None] = field(default_factory=dict)
     """The runs that it trains, and where each began or was resumed, in environment steps."""
     has_started: bool = False
-    """Whether there was any event; it may wait for its turn at a scheduler."""
     has_trained: bool = False
     has_left: bool = False
     died: str = ""

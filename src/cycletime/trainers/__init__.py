@@ -1,9 +1,4 @@
-"""Other libraries' trainers in studies, tuning and advice: Stable-Baselines3, brax, one's own function or command.
-
-A trainer is a process of its own, in a folder of its own, that trains at a cycle time with given values and tells how
-it goes: points of simulated seconds, agent steps and return. `curves` reads them from what it writes; `engine` makes of
-them a run like any other.
-"""
+"""Other libraries' trainers in studies, tuning and advice: Stable-Baselines3, brax, one's own function or command."""
 
 from __future__ import annotations
 

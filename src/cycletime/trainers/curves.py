@@ -45,12 +45,10 @@ class CurveReader:
     columns: Mapping[str, str] = field(default_factory=dict)
     num_envs: int = 1
     update_steps: int = 1
-    """Agent steps of an update."""
     read_bytes: dict[Path, int] = field(default_factory=dict)
     header: list[str] = field(default_factory=list)
     lines: int = 0
     tags: set[str] = field(default_factory=set)
-    """Of TensorBoard's scalars, those seen."""
 
     @property
     def what(self) -> str:
@@ -80,7 +78,7 @@ class CurveReader:
             return b""
         end = whole(data)
         if not end and len(data) == MOST_BYTES:
-            raise RunError(f"{path.name} has a line or record of more than {MOST_BYTES:,} bytes: it is damaged.")
+            raise RunError(f"{path.name} has a line of more than {MOST_BYTES:,} bytes: it is damaged.")
         self.read_bytes[path] = at + end
         return data[:end]
 
@@ -162,11 +160,15 @@ class CurveReader:
         def whole(data: bytes) -> int:
             records = list(read_events(data))
             events.extend(event for _, event in records)
-            return sum(len(record) for record, _ in records)
+            end = sum(len(record) for record, _ in records)
+            length = int.from_bytes(data[end : end + 8], "little")
+            if len(data) >= end + 8 and length > MOST_BYTES:  # it would be waited for until the training is over
+                raise RunError(f"{path.name} has a record of {length:,} bytes: it is damaged.")
+            return end
 
         try:
             self._new_bytes(path, whole)
-        except InputError:
+        except (InputError, RunError):
             raise
         except Exception as error:  # protocol buffers have errors of their own
             raise RunError(f"{path.name} is damaged: {error}.") from error

@@ -46,7 +46,6 @@ STOP_GRACE_S = 20.0
 PROBE_S = 5.0
 """How long a run is tried, beyond its first point."""
 _PACKAGES = {"rsl-rl": "rsl-rl-lib", "sbx": "sbx-rl"}
-"""How pip calls libraries, where it is not their name."""
 LEAST_SHARE = 0.5
 """A trainer whose curve ends before this share of its budget has not trained as long as it was asked to."""
 
@@ -233,7 +232,6 @@ class _Curve:
         self.budget_s = spec.env_steps * self.env_dt_s
         self.newest = CurvePoint(0.0, 0, 0.0)
         self.newest_returns: list[float] = []
-        """At the newest point's moment, where more may come."""
         self.last_steps, self.last_agent_steps = 0, 0
         self.is_spent = False
         """Whether there is a point beyond the budget."""
@@ -255,8 +253,7 @@ class _Curve:
                 )
         if is_whole or self.is_spent:
             rows += self._end_moment()
-        columns = zip(*rows, strict=True) if rows else ((), (), (), ())
-        return Episodes(*(np.array(each, kind) for each, kind in zip(columns, (int, int, float, int), strict=True)))
+        return Episodes.of(rows)
 
     def _env_steps(self, point: CurvePoint) -> int:
         return round(point.seconds / self.env_dt_s)

@@ -41,7 +41,6 @@ class TrainerRun:
     simulated_s: float
     """The budget in seconds of the environments' time."""
     device: str
-    """Where to compute: cpu or gpu."""
     folder: Path
     """For whatever the trainer writes; removed when the run is finished."""
     resumes: bool

@@ -185,27 +185,23 @@ def locked(path: Path) -> Iterator[Lock]:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         with disk_errors(path):
-            _lock(path, handle)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = os.read(handle, 200).decode(errors="replace").strip() or "another process"
+                raise RunError(
+                    f"The run {path.parent} is being trained by {holder}: wait for it, or end it and resume."
+                ) from None
+            except OSError as error:
+                if error.errno not in _NO_LOCKS:
+                    raise
+                raise RunError(
+                    f"The file system of {path.parent} has no locks ({error.strerror}), which keep two processes off "
+                    "one run: give a folder on another one."
+                ) from error
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
         with private_descriptors(handle):  # a child of an environment's would keep the lock
             yield Lock(path, handle)
     finally:
         os.close(handle)
-
-
-def _lock(path: Path, handle: int) -> None:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.read(handle, 200).decode(errors="replace").strip() or "another process"
-        raise RunError(
-            f"The run {path.parent} is being trained by {holder}: wait for it, or end it and resume."
-        ) from None
-    except OSError as error:
-        if error.errno not in _NO_LOCKS:
-            raise
-        raise RunError(
-            f"The file system of {path.parent} has no locks ({error.strerror}), which keep two processes off one "
-            "run: give a folder on another one."
-        ) from error

@@ -32,7 +32,6 @@ class BoundedNpz(Mapping[str, NDArray[Any]]):
     def __init__(self, file: zipfile.ZipFile, most_bytes: int) -> None:
         members = file.infolist()
         self.bytes = sum(each.file_size for each in members)
-        """Of all of them, as they are declared."""
         if len(members) > MOST_ARRAYS:
             raise ValueError(f"it has {len(members):,} arrays, and {MOST_ARRAYS:,} are the most")
         if self.bytes > most_bytes:
@@ -43,7 +42,6 @@ class BoundedNpz(Mapping[str, NDArray[Any]]):
         self._file = file
         self._members = {each.filename.removesuffix(_SUFFIX): each for each in members}
         self._headers: dict[str, tuple[_Header, int]] = {}
-        """Those that were read, and where each of them ends."""
         if len(self._members) != len(members):
             raise ValueError("it has two arrays of one name")
 

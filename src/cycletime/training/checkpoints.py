@@ -85,7 +85,6 @@ class Manifest:
     machine: Mapping[str, str]
     """What computed it; on another machine the last bits may differ."""
     policy: Mapping[str, Any] = field(default_factory=dict)
-    """The description of the policy, whose arrays are among those of the checkpoint."""
     remarks: tuple[str, ...] = ()
     """Why the run is not identical to an uninterrupted one, where it was resumed in a way that can change bits."""
 
@@ -125,7 +124,12 @@ class Checkpoints:
         """The newest that can be used, if there is any, and what is wrong with those after it, which are put aside."""
         sweep(self.folder)
         checkpoint, wrong = self._newest(identity)
-        return checkpoint, [f"{reason}; it is now {_put_aside(path)}." for path, reason in wrong.items()]
+        said = []
+        for path, reason in wrong.items():  # under other names they do not count as the last two
+            aside = path.with_name(f"unusable-{path.name}")
+            shutil.rmtree(aside, ignore_errors=True)
+            said.append(f"{reason}; it is now {move(path, aside)}.")
+        return checkpoint, said
 
     def fault(self, identity: str) -> str | None:
         """Why none of those that are there can be used, or None; nothing is changed."""
@@ -183,13 +187,6 @@ def _write(folder: Path, checkpoint: Checkpoint) -> None:
         digest = file_digest(file, "sha256").hexdigest()
     data = {"format": FORMAT, **asdict(checkpoint.manifest), "arrays_sha256": digest}
     (folder / _MANIFEST).write_text(sealed_text(data))
-
-
-def _put_aside(path: Path) -> Path:
-    """Give a checkpoint that cannot be used another name, so that it does not count as one of the last two."""
-    aside = path.with_name(f"unusable-{path.name}")
-    shutil.rmtree(aside, ignore_errors=True)
-    return move(path, aside)
 
 
 def _read(folder: Path, identity: str, without: str | None = None) -> Checkpoint:

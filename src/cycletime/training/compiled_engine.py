@@ -99,10 +99,6 @@ def _join(name: str, arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return np.stack(arrays) if name.startswith(_OF_LANES) else np.concatenate(arrays)
 
 
-def _period(arrays: Arrays | None) -> int:
-    return 0 if arrays is None else int(arrays[_PERIOD])
-
-
 _STATES, _DRAWS = 2, 5
 """How often the state and the random numbers are there at the worst moment: XLA moves the state between programs, and
 random numbers are made of keys, bits and uniform ones."""
@@ -233,7 +229,7 @@ class CompiledBatch(RunBatch):
             yield wrong
         at = {run: arrays for run, arrays in starts.items() if run not in wrong}
         while going := [run for run in at if run not in self._dropped]:
-            periods = {run: _period(at[run]) for run in going}
+            periods = {run: 0 if (arrays := at[run]) is None else int(arrays[_PERIOD]) for run in going}
             behind = min(periods.values())
             level = [run for run in going if periods[run] == behind]
             until = min((period for period in periods.values() if period > behind), default=None)

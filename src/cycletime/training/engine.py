@@ -107,7 +107,6 @@ class RunBatch(ABC):
     """
 
     env_infos: Sequence[EnvInfo]
-    """By run, the world that it is computed in."""
     can_save: ClassVar[bool] = True
     """Whether chunks have arrays to go on from, and a policy."""
 
@@ -140,7 +139,6 @@ class Cost:
     agent_step_s: float
     """The time of one agent step, with all the learning that it causes; of all runs that are trained together."""
     program_s: float
-    """The time until the first steps are computed."""
     runs_at_once: int = 1
     where: str = ""
     """The machine that this is known of, where it is not this one."""

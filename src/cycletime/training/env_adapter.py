@@ -115,8 +115,9 @@ class VectorEnvAdapter(EnvAdapter):
         mode = env.metadata.get("autoreset_mode")
         if not isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv) or mode != AutoresetMode.DISABLED:
             raise InputError(
-                f"{env} begins episodes by itself (autoreset_mode {mode}): make it with vectorization_mode='sync' and "
-                "vector_kwargs={'autoreset_mode': gymnasium.vector.AutoresetMode.DISABLED}."
+                f"{env}, whose autoreset_mode is {mode}, is none of Gymnasium's own that leave resets to others: make "
+                "it with vectorization_mode='sync' and vector_kwargs={'autoreset_mode': "
+                "gymnasium.vector.AutoresetMode.DISABLED}."
             )
         super().__init__(env)
         self.env, self.num_envs = env, env.num_envs
@@ -185,15 +186,7 @@ class Counters:
 
     def pop_episodes(self) -> Episodes:
         ended, self._ended = self._ended, []
-        if not ended:
-            return Episodes.none()
-        env_steps, agent_steps, returns, lengths = zip(*ended, strict=True)
-        return Episodes(
-            np.array(env_steps, np.int64),
-            np.array(agent_steps, np.int64),
-            np.array(returns, np.float64),
-            np.array(lengths, np.int64),
-        )
+        return Episodes.of(ended)
 
     def check_finite(self, **rows: NDArray[Any]) -> None:
         """Refuse what is not finite in float32, before it becomes part of the weights."""

@@ -21,7 +21,6 @@ BUILT_IN = {"stable-baselines3": ("stable-baselines3", "torch"), "brax": ("brax"
 _OF_THE_ZOO = ("n_timesteps", "n_envs", "env_wrapper", "frame_stack", "vec_env_wrapper", "callback", "vec_env_class")
 """What entries of the RL Zoo say of more than the agent."""
 COLUMNS = ("seconds", "agent_steps", "return")
-"""Of a learning curve."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,11 +63,6 @@ class TrainerSpec:
         check_counts(self, "num_envs")
         if wrong := [key for key in self.columns if key not in COLUMNS]:
             raise unknown_name_error(wrong[0], "a column", COLUMNS)
-
-    @property
-    def makes_own_worlds(self) -> bool:
-        """Whether an environment is a name that only the trainer understands."""
-        return bool(self.command) or self.name == "brax"
 
     @property
     def label(self) -> str:

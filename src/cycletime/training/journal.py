@@ -17,7 +17,7 @@ import os
 import struct
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import inf, nan
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, get_type_hints
@@ -37,7 +37,6 @@ class Cycle(NamedTuple):
 
     scheduled_s: float
     wake_error_s: float
-    """How much later than that it began."""
     observation_age_s: float
     """How old the observation was when the agent began to act; NaN where the environment does not tell."""
     act_s: float
@@ -56,45 +55,27 @@ class Cycle(NamedTuple):
     """Whether its work was not done when the next one was due, which was therefore left out."""
 
 
-@dataclass(frozen=True, eq=False)
-class Cycles:
-    """Cycles in order, as columns; each field is named as `Cycle` has it."""
+_CYCLE = np.dtype(list(get_type_hints(Cycle).items()))
 
-    scheduled_s: NDArray[np.float64]
-    wake_error_s: NDArray[np.float64]
-    observation_age_s: NDArray[np.float64]
-    act_s: NDArray[np.float64]
-    send_s: NDArray[np.float64]
-    learn_s: NDArray[np.float64]
-    stale_updates: NDArray[np.int64]
-    missed_steps: NDArray[np.int64]
-    packages: NDArray[np.int64]
-    missed_packages: NDArray[np.int64]
-    overrun: NDArray[np.bool_]
+
+class Cycles(np.recarray[Any, Any]):
+    """Cycles in order; each field of `Cycle` is a column of that name."""
 
     @classmethod
     def of(cls, cycles: Sequence[Cycle]) -> Cycles:
-        return cls.from_table(np.array(cycles, np.float64).reshape(len(cycles), len(Cycle._fields)))
+        return np.array(list(cycles), _CYCLE).view(cls)
 
     @classmethod
     def from_table(cls, table: NDArray[np.float64]) -> Cycles:
-        kinds = get_type_hints(Cycle).values()
-        return cls(*(column.astype(kind) for column, kind in zip(table.T, kinds, strict=True)))
+        return np.rec.fromarrays(list(table.T), _CYCLE).view(cls)
 
     def table(self) -> NDArray[np.float64]:
         """[cycles, fields] all of it in one array, which has room for whole numbers as well."""
-        return np.stack([np.asarray(column, np.float64) for column in self.columns().values()], axis=1)
+        return np.stack([self[name].astype(np.float64) for name in Cycle._fields], axis=1)
 
     @classmethod
     def joined(cls, parts: Iterable[Cycles]) -> Cycles:
-        parts = [cls.of(()), *parts]
-        return cls(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls)))
-
-    def columns(self) -> dict[str, NDArray[Any]]:
-        return {each.name: getattr(self, each.name) for each in fields(self)}
-
-    def __len__(self) -> int:
-        return len(self.overrun)
+        return np.concatenate([cls.of(()), *parts]).view(cls)
 
 
 TIMED_PARTS = ("wake_error_s", "observation_age_s", "act_s", "send_s", "learn_s")
@@ -119,7 +100,6 @@ class TimingSummary:
     cycles: int
     overruns: int
     spreads: Mapping[str, Spread]
-    """By the names of `TIMED_PARTS`."""
 
     @property
     def share_of_overruns(self) -> float:
@@ -183,7 +163,6 @@ class _TimeStatistics:
 @dataclass(frozen=True, eq=False)
 class EpisodeRecord:
     number: int
-    """The run's episodes before it."""
     rows: NDArray[np.float32]
     """[agent steps, numbers of a transition], in the order of `agents.agent.Transition`."""
     length_steps: NDArray[np.int64]

@@ -52,7 +52,6 @@ class CallTimes:
     """The 99th percentile; of fewer than a hundred repeats the worst."""
     worst_s: float
     count: int
-    """Repeats, the first call not among them."""
 
 
 def measure(

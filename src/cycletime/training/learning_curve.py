@@ -7,7 +7,7 @@ give about a thousand lines; which updates share a line depends on the spec alon
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from math import ceil, isfinite, nan
@@ -38,12 +38,16 @@ class Episodes:
     returns: NDArray[np.float64]
     """The undiscounted sum of its rewards."""
     length_steps: NDArray[np.int64]
-    """Its environment steps."""
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[int, int, float, int]]) -> Episodes:
+        columns = zip(*rows, strict=True) if rows else ((), (), (), ())
+        kinds: Sequence[Any] = (np.int64, np.int64, np.float64, np.int64)
+        return cls(*(np.array(each, kind) for each, kind in zip(columns, kinds, strict=True)))
 
     @classmethod
     def none(cls) -> Episodes:
-        count = np.zeros(0, np.int64)
-        return cls(count, count, np.zeros(0), count)
+        return cls.of(())
 
     @classmethod
     def joined(cls, parts: Iterable[Episodes]) -> Episodes:
@@ -62,14 +66,12 @@ class Episodes:
         return replace(self, env_steps=self.env_steps - beyond, length_steps=self.length_steps - beyond)
 
     def where(self, chosen: NDArray[Any]) -> Episodes:
-        """Those chosen by a mask or a slice."""
         return Episodes(*(getattr(self, each.name)[chosen] for each in fields(self)))
 
     def binned(self, env_steps: int, bins: int = BINS) -> NDArray[np.float64]:
-        """The mean return in equal bins of environment steps; an empty bin repeats the last value.
+        """The mean return in equal bins of environment steps, whose mean is the paper's measure of performance.
 
-        The mean over the bins is the paper's measure of performance (a plain mean over episodes would give more weight
-        to times in which episodes are short). Bins before the first episode's end take the first value there is.
+        A plain mean over episodes would give more weight to times in which they are short.
         """
         return EpisodeBins.none(env_steps, bins).plus(self).means()
 
@@ -183,7 +185,6 @@ class MetricsLog:
         return self._take(len(self.pending["agent_steps"]) // self.window, self.window)
 
     def finish(self) -> list[dict[str, Any]]:
-        """Close the last line, which may be short."""
         count = len(self.pending.get("agent_steps", ()))
         return self._take(1, count) if count else []
 

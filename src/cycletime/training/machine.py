@@ -15,7 +15,8 @@ from pathlib import Path
 from uuid import uuid4
 
 from cycletime import __version__
-from cycletime.errors import InputError, MachineError, NoGpuError
+from cycletime.errors import InputError, MachineError, NoGpuError, RunError
+from cycletime.training.atomic_files import write_first
 
 CACHE_VARIABLE = "CYCLETIME_CACHE"
 LEAST_ADDRESS_SPACE = 2_000_000_000
@@ -60,12 +61,8 @@ def kept_programs() -> str:
     if not folder:
         return uuid4().hex
     file = Path(folder) / "cycletime-name"
-    with suppress(OSError):
-        mine = file.with_name(f".{uuid4().hex}")
-        mine.write_text(uuid4().hex)
-        with suppress(FileExistsError):
-            os.link(mine, file)  # the first process that comes decides
-        mine.unlink()
+    with suppress(RunError):
+        write_first(file, lambda unfinished: unfinished.write_text(uuid4().hex))
     try:
         return file.read_text()
     except OSError:

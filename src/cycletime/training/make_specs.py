@@ -30,7 +30,6 @@ TUNABLE = {
 }
 """By algorithm, the values that are tuned at a cycle time; rules carry them."""
 WITH_RULES = tuple(name for name in TUNABLE if name in rules.ALGORITHMS)
-"""The algorithms whose values rules carry."""
 _TRANSFERRED_FIELDS = ("learning_rate", "clip")
 """Further fields that a rule or a part carries from what is given. What is given for the other parts' fields
 replaces what they carry, which the identities of runs rest on."""

@@ -16,8 +16,6 @@ Status: TypeAlias = Literal["finished", "stopped", "failed"]
 
 @dataclass(frozen=True)
 class Progress:
-    """What observers get, about once a second."""
-
     env_steps: int
     agent_steps: int
     episodes: Episodes

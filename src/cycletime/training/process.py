@@ -90,7 +90,6 @@ HEARTBEAT = Heartbeat()
 
 
 SPARE_FILES = 256
-"""Files that a process has open besides."""
 
 
 def allow_open_files(count: int) -> None:

@@ -37,11 +37,9 @@ class ErrorConsole(Console):
 
 
 LINE_S = 10.0
-"""How often a line is written where there is no terminal."""
 NARROW = 80
 """Terminals of fewer columns show only what matters most: how far it is, and how long it will take."""
 _WIDE = 100
-"""Terminals of so many columns have room for a bar."""
 _RECENT = 100
 _RECENT_S = 10.0
 """The time that the speed is of, at least, so that neither compilation nor a long past counts."""

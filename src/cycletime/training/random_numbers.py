@@ -18,7 +18,6 @@ from cycletime.agents.agent import Agent, Draws
 from cycletime.errors import InputError
 
 CompilerOptions: TypeAlias = tuple[tuple[str, int | bool], ...]
-"""What is asked of XLA, to be made a dict of."""
 _FAST_OPTIONS: CompilerOptions = (
     ("xla_backend_optimization_level", 1),
     ("xla_cpu_use_fusion_emitters", False),

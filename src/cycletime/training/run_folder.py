@@ -139,7 +139,6 @@ class RunFolder:
         return {**self.finished().result, **({} if self.is_sealed else {"sealed": False})}
 
     def finished(self) -> FinishedRun:
-        """All of a finished run, held against its seal, its hashes and itself."""
         try:
             data = parse_json(self._content("result.json", _MOST_JSON))
             result = check_seal(data, known=None if self.is_sealed else data.keys())

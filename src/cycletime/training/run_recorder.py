@@ -34,7 +34,6 @@ class SaveOptions:
     policies: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse what is neither true nor false, such as the text 'no' of a file that was changed by hand."""
         for each in fields(self):
             if not isinstance(value := getattr(self, each.name), bool):
                 raise InputError(f"keep.{each.name} is {quote(value)}: it must be true or false")
@@ -67,7 +66,6 @@ class RunRecorder:
         self.remarks = self._remarks()
         self.sessions, self.wall_s = 1, 0.0
         self.has_exact = self.checkpoint is not None and self.checkpoint.manifest.exact
-        """Whether there is a checkpoint to go on from exactly."""
 
     def notify(self, call: Callable[[TrainingObserver], None]) -> None:
         for observer in self.job.observers:

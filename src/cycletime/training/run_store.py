@@ -149,7 +149,8 @@ def read_runs(file: BoundedNpz, about: AboutRuns) -> list[FinishedRun]:
         )
         if fault := find_fault(run):
             raise ValueError(f"{run.name}: {fault}")
-        if any(not np.array_equal(getattr(run.bins, name), getattr(kept, name), equal_nan=True) for name in _BINS):
+        own = run.bins
+        if any(not np.array_equal(getattr(own, name), getattr(kept, name), equal_nan=True) for name in _BINS):
             raise ValueError(f"{run.name}: its bins are not those of its episodes")
         found.append(run)
     return found
@@ -194,7 +195,6 @@ def _column(
 
 SUFFIX = ".npz"
 _DIGITS = 32
-"""Of the hash in a name."""
 MOST_BYTES = 12 * 2**20
 """Of the arrays in a file, so that it is smaller than 16 MiB; a larger run has a file of its own."""
 MOST_READ = 4 * 2**30
@@ -205,10 +205,10 @@ def write_bundles(folder: Path, runs: Sequence[FinishedRun]) -> list[Path]:
     """Write runs into as few files as their kinds and sizes allow."""
     kinds: dict[Any, list[FinishedRun]] = {}
     for run in runs:
-        # Runs go together whose columns have the same names and shapes.
+        # Runs go together whose columns have the same names and shapes; those of two kernels can be told apart by file.
         shapes = () if run.policy is None else tuple((name, each.shape) for name, each in run.policy.arrays().items())
         bins = len(run.curve.counts) if isinstance(run.curve, EpisodeBins) else 0
-        kinds.setdefault((tuple(run.metrics), shapes, bins), []).append(run)
+        kinds.setdefault((tuple(run.metrics), shapes, bins, run.result["machine"].get("kernel")), []).append(run)
     return [_write(folder, several) for alike in kinds.values() for several in _split(alike)]
 
 
@@ -330,7 +330,6 @@ class Store:
     bundles: dict[str, Bundle] = field(default_factory=dict)
     places: dict[str, tuple[Bundle, int]] = field(default_factory=dict)
     damaged: dict[Path, str] = field(default_factory=dict)
-    """Files that cannot be trusted, and why."""
     disputed: dict[str, tuple[Path, Path]] = field(default_factory=dict)
     """Runs that are in two files with different scores; the first one's count."""
     tidied: int = 0
@@ -388,7 +387,6 @@ class Store:
         return self._read(name, lambda bundle, _: bundle.run(name))
 
     def runs(self) -> Iterator[FinishedRun]:
-        """All runs, each once, a file after the other."""
         seen: set[str] = set()
         while left := [name for name in self.places if name not in seen]:
             for run in self._read(left[0], lambda bundle, _: bundle.runs()):
@@ -403,15 +401,14 @@ class Store:
         kept: dict[str, T] = {}
         for name in names:
             if name not in kept:
-                kept |= {run.name: part(run) for run in self._read(name, self._own_runs) if due[run.name]}
+                runs = self._read(
+                    name, lambda bundle, _: [run for run in bundle.runs() if self.places[run.name][0] is bundle]
+                )
+                kept |= {run.name: part(run) for run in runs if due[run.name]}
             yield kept[name]
             due[name] -= 1
             if not due[name]:
                 del kept[name]
-
-    def _own_runs(self, bundle: Bundle, _: int) -> list[FinishedRun]:
-        """The runs that a file has and none before it."""
-        return [run for run in bundle.runs() if self.places[run.name][0] is bundle]
 
     def _read(self, name: str, read: Callable[[Bundle, int], T]) -> T:
         try:

@@ -32,7 +32,6 @@ AGENTS = MappingProxyType({"actor-critic": ActorCriticAgent, "ppo": PPOAgent, "s
 EXPLORATIONS: Mapping[str, type[Exploration]] = MappingProxyType(
     {"ornstein-uhlenbeck": OrnsteinUhlenbeck, "pink": Pink}
 )
-"""Noise that is coherent in time, by name."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +41,7 @@ class EngineSpec:
     name: str = "compiled"
     """One of `cycletime.training.engine`, which knows what each takes."""
     device: str = "cpu"
-    """JAX's platform: cpu or gpu."""
     width: int = 1
-    """The runs that the program carries side by side."""
     version: int = 0
     """Of the numbers that the engine gives; 0 stands for the newest, which is all that can be computed."""
     learner: LearnerName = "inline"
@@ -83,7 +80,6 @@ class RunSpec:
     dt: DurationField = DurationField()
     env_steps: int
     seed: int
-    """All random numbers follow from it."""
     num_envs: int = 1
     """The environments that the agent learns from side by side; the budget and the batch are of all together."""
     engine: EngineSpec = EngineSpec()

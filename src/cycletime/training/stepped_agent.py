@@ -159,7 +159,6 @@ class SteppedPosition(NamedTuple):
     rows: int = 0
     """The rows stored; with one environment, its agent steps."""
     period_rows: int = 0
-    """Those since the last learning period ended."""
     env_steps: int = 0
     """Environment steps done, also those beyond the budget."""
     agent_steps: int = 0
@@ -177,7 +176,6 @@ class MetricsTable:
 
     names: tuple[str, ...]
     numbers: jax.Array
-    """[updates, names]."""
 
 
 class UpdateResult(NamedTuple):

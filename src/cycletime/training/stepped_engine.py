@@ -92,15 +92,11 @@ class SteppedBatch(RunBatch):
             bounds=ActionBounds.of(self.env),
             contract=timing_contract(self.env, env_dt),
             simulators=simulators,
-            fingerprint=lambda: self._fingerprint,
+            # A hash of what a fresh environment does; one that changes only after many episodes is not found so.
+            fingerprint=lambda: sha256(b"".join(self._fresh_trace)).hexdigest(),
             remarks=lambda: self._remarks,
         )
         return (info,)
-
-    @cached_property
-    def _fingerprint(self) -> str:
-        """A hash of what a fresh environment does; one that changes only after many episodes is not found so."""
-        return sha256(b"".join(self._fresh_trace)).hexdigest()
 
     @cached_property
     def _remarks(self) -> tuple[str, ...]:

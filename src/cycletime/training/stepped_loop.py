@@ -2,9 +2,7 @@
 
 One step of the environment is one agent step: `tasks.CycleTime` holds the action inside of it. A run ends with the
 learning period in which its environment steps reach the budget, as in the compiled loop, and draws the same random
-numbers for its agent; episodes begin with the environment's own.
-
-Several copies take their agent steps in rows.
+numbers for its agent; episodes begin with the environment's own. Several copies take their agent steps in rows.
 """
 
 from __future__ import annotations
@@ -157,20 +155,16 @@ class _SteppedRun:
         self.counters.count(result)
         self.learner.store(self.observation, actions, result)
         self.learner.learn_if_due(self.counters.agent_steps, ended=self.counters.episodes > episodes)
-        self._check_that_episodes_end()
-        if result.observation is not result.successor:
-            self.counters.check_finite(observation=result.observation)
-        self.observation = result.observation
-        self.begins = bool(result.ended.all())
-
-    def _check_that_episodes_end(self) -> None:
-        """Refuse to wait for ever for an episode's end to learn at."""
         waits = self.loop.agent.learn_when == "episode_end" and self.learner.period_rows > self.loop.agent.period
         if waits and self.counters.current_steps > max(self.loop.env_steps, ENDLESS_EPISODE_STEPS):
             raise InputError(
                 f"An episode has lasted {self.counters.current_steps} environment steps, more than the whole budget, "
                 "while learn_when is 'episode_end': give the environment a time limit, or learn_when='batch'."
             )
+        if result.observation is not result.successor:
+            self.counters.check_finite(observation=result.observation)
+        self.observation = result.observation
+        self.begins = bool(result.ended.all())
 
     def chunk(self) -> SteppedChunk:
         learner, counters = self.learner, self.counters

@@ -143,7 +143,6 @@ _NAMES = {
 class TunedValues:
     dt: Duration
     values: Mapping[str, Any]
-    """Those that rules carry to other cycle times."""
     others: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the agent, the same at every cycle time."""
 
@@ -174,7 +173,8 @@ class TunedFile:
                 f"{self.path} has {quote(values[ranges[0]])} as {ranges[0]}, as what 'cycletime tune' reads: give the "
                 "file that it writes, by --write tuned.toml."
             )
-        others, origin = dict(_table(self.path, _SET, self.others, algorithm)), dict(self.origin(algorithm))
+        others, origin = dict(_table(self.path, _SET, self.others, algorithm)), self.origins.get(algorithm)
+        origin = dict(origin) if isinstance(origin, Mapping) else {}
         if _SEAL in origin and origin.pop(_SEAL) != _seal(values, others, origin):
             raise InputError(
                 f"{self.path} is not what 'cycletime tune' wrote: put it back, or delete its {_SEAL} if you changed it."
@@ -184,11 +184,6 @@ class TunedFile:
             return TunedValues(_checked(algorithm, values), values, lists_as_tuples)
         except InputError as error:
             raise InputError(f"{self.path}: {error}") from error
-
-    def origin(self, algorithm: str) -> Mapping[str, Any]:
-        """Where the values of an algorithm come from, as `cycletime tune` tells it; empty where nobody does."""
-        origin = self.origins.get(algorithm)
-        return origin if isinstance(origin, Mapping) else {}
 
 
 def read_tuned(path: Path | str) -> TunedFile:

@@ -150,10 +150,6 @@ def train(
     Returns:
         The runs, one for each seed. `result()` tells the performance, `finished()` has the learning curve.
 
-    Raises:
-        InputError: if something of it makes no sense.
-        RunError: if a run cannot go on.
-
     Example:
         >>> (run,) = train(task="reacher", dt="16ms", env_steps=4_000, values={"batch": 100}, out=out)
         >>> run.result()["env_steps"]
@@ -261,9 +257,12 @@ def _train_claimed(
                 training.begin(run, job)
             training.run(stop)
         except Exception as error:
-            training.end_all(error)
+            for run in list(training.recorders):
+                training.leave(run, error)
         except BaseException as error:
-            training.notify_all("stopped" if isinstance(error, KeyboardInterrupt) else "failed")
+            status: Status = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
+            for recorder in training.recorders.values():
+                recorder.notify(lambda observer: observer.end(status))
             raise
         return [training.outcomes[run] for run in range(len(jobs))]
 
@@ -272,7 +271,6 @@ class _BatchTraining:
     def __init__(self, batch: RunBatch, sink: ResultSink, checkpoint_s: float, clock: Clock) -> None:
         self.batch, self.sink, self.checkpoint_s, self.clock = batch, sink, checkpoint_s, clock
         self.recorders: dict[int, RunRecorder] = {}
-        """Of the runs that go on."""
         self.unsaved: dict[int, Chunk] = {}
         """Their newest chunks, unless these have been saved."""
         self.outcomes: dict[int, RunOutcome | Exception] = {}
@@ -281,7 +279,7 @@ class _BatchTraining:
         try:
             self.recorders[run] = RunRecorder(job, self.batch.env_infos[run], self.sink.save_options)
         except Exception as error:
-            self._leave(run, error)
+            self.leave(run, error)
 
     def run(self, stop: Callable[[], bool]) -> None:
         last_time = self.clock()
@@ -312,20 +310,12 @@ class _BatchTraining:
         if self.recorders:
             raise AssertionError("an engine's last chunks say so")
 
-    def end_all(self, error: Exception) -> None:
-        for run in list(self.recorders):
-            self._leave(run, error)
-
-    def notify_all(self, status: Status) -> None:
-        for recorder in self.recorders.values():
-            recorder.notify(lambda observer: observer.end(status))
-
     def _record(self, chunks: Mapping[int, Chunk | RunError]) -> None:
         for run, chunk in chunks.items():
             if run not in self.recorders:
                 continue
             if isinstance(chunk, RunError):
-                self._leave(run, chunk)
+                self.leave(run, chunk)
                 continue
             with self._ending_alone(run):
                 self.unsaved[run] = chunk
@@ -339,7 +329,7 @@ class _BatchTraining:
                 completed[run] = CompletedRun(recorder, recorder.finished(self.unsaved[run]))
         faults = self.sink.finish(list(completed.values())) if completed else ()
         for run, fault in zip(completed, faults, strict=True):
-            self._leave(run, fault or "finished")
+            self.leave(run, fault or "finished")
 
     def _stop(self) -> None:
         for run, recorder in list(self.recorders.items()):
@@ -347,7 +337,7 @@ class _BatchTraining:
                 chunk = self.unsaved.get(run)
                 if chunk is not None and self.batch.can_save and (chunk.exact or not recorder.has_exact):
                     self._write_checkpoint(recorder, chunk)
-                self._leave(run, "stopped")
+                self.leave(run, "stopped")
 
     def _save(self, *, wait_for_exact: bool) -> bool:
         """Write checkpoints of all runs that can go on from theirs exactly, or of all; whether there were any."""
@@ -366,9 +356,9 @@ class _BatchTraining:
         try:
             yield
         except Exception as error:
-            self._leave(run, error)
+            self.leave(run, error)
 
-    def _leave(self, run: int, outcome: RunOutcome | Exception) -> None:
+    def leave(self, run: int, outcome: RunOutcome | Exception) -> None:
         recorder, _ = self.recorders.pop(run, None), self.unsaved.pop(run, None)
         self.outcomes[run] = outcome
         if isinstance(outcome, Exception):

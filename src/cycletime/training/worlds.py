@@ -80,7 +80,6 @@ class ActionBounds:
 
 
 def observation_size(env: AnyEnv) -> int:
-    """Numbers in an observation; in one copy's, where there are several."""
     from gymnasium.spaces import Box
 
     space = getattr(env, "single_observation_space", env.observation_space)
@@ -213,11 +212,7 @@ def either(names: Iterable[str]) -> str:
 
 
 def refuse_unknown_env(world: World) -> None:
-    """Refuse an environment that Gymnasium does not know, without importing what it is made of.
-
-    What 'module:Name-v0' registers is known only when the module is imported, which runs its code: nothing is said of
-    it here, but that it is written so.
-    """
+    """Refuse an environment that Gymnasium does not know; of 'module:Name-v0' no code is run, to look what it has."""
     if isinstance(world, ClosedFormWorld | ForeignEnv):
         return
     module, colon, name = world.name.rpartition(":")

@@ -19,9 +19,10 @@ def timing_of(*cycles: Cycle) -> TimingSummary:
 def test_columns_are_the_cycles() -> None:
     cycles = [a_cycle(0.1 * number, overrun=number == 1) for number in range(3)]
     columns = Cycles.of(cycles)
-    assert list(columns.columns()) == list(Cycle._fields)
-    assert [columns.columns()[name].dtype.kind for name in Cycle._fields] == list("ffffffiiiib")
-    assert [Cycle(*row) for row in zip(*columns.columns().values(), strict=True)] == cycles
+    assert columns.dtype.names == Cycle._fields
+    assert [columns[name].dtype.kind for name in Cycle._fields] == list("ffffffiiiib")
+    assert [Cycle(*row) for row in columns.tolist()] == cycles
+    assert Cycles.from_table(columns.table()).tolist() == columns.tolist()
     joined = Cycles.joined([columns, Cycles.of(()), columns])
     assert (len(joined), joined.overrun.sum()) == (6, 2)
 

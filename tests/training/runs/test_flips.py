@@ -123,7 +123,7 @@ def made(folder: Path) -> dict[Path, Reader]:
     export_onnx(policy, folder / "onnx" / "policy.onnx")
     (folder / "tuned").mkdir()
     values = read_tuned(folder / "tuned.toml")
-    write_tuned(folder / "tuned" / "tuned.toml", "sac", values.of("sac"), values.origin("sac"))
+    write_tuned(folder / "tuned" / "tuned.toml", "sac", values.of("sac"), values.origins["sac"])
     (folder / "numpy" / "policy.py").unlink()  # a program, and no data
     return {
         finished: read_finished,

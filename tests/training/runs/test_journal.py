@@ -37,7 +37,7 @@ def same(one: JournalEntry, other: JournalEntry) -> bool:
 
 
 def _arrays(episode: EpisodeRecord) -> list[NDArray[Any]]:
-    return [episode.rows, episode.length_steps, episode.rewards, *episode.cycles.columns().values()]
+    return [episode.rows, episode.length_steps, episode.rewards, *(episode.cycles[name] for name in Cycle._fields)]
 
 
 @pytest.fixture
