@@ -139,6 +139,8 @@ def _print_size(plan: Plan) -> None:
     shared = len(plan.cells) * len(study.seeds) - len(plan.runs)
     if shared:
         print(f"  {shared:,} more are the same as others, since their rules agree, and run once")
+    for note in plan.notes():
+        print(f"  {note}")
 
 
 def _print_estimate(plan: Plan, left: tuple[PlannedRun, ...], given_workers: int | None) -> None:

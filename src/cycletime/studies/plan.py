@@ -70,6 +70,9 @@ class Plan:
         groups = self.groups(runs).values()
         return min(workers, sum(math.ceil(len(group) / self.share(group, workers)) for group in groups))
 
+    def notes(self) -> tuple[str, ...]:
+        return tuple(f"note: {each}" for each in random_starts(cell.run(self.study.seeds[0]) for cell in self.cells))
+
     def engines(self) -> Counter[str]:
         return Counter(self.cells[planned.cell].engine.name for planned in self.runs)
 
@@ -92,6 +95,20 @@ class Plan:
                 return None
             seconds += count * self.study.env_steps * float(env_dt)
         return seconds / 3600
+
+
+def random_starts(specs: Iterable[RunSpec]) -> tuple[str, ...]:
+    """A sentence for each task and algorithm whose runs end within their random start."""
+    found = {}
+    for spec in specs:
+        env_dt = spec.world.env_dt
+        random = 0 if env_dt is None else spec.agent.random_steps * cycle_steps(spec.dt, env_dt)
+        if random >= spec.env_steps > 0:
+            found[spec.world.name, spec.algorithm] = random
+    return tuple(
+        f"{task} {algorithm}: the random start lasts {random:,} environment steps, so that the policy never acts."
+        for (task, algorithm), random in found.items()
+    )
 
 
 def run_names(cell: Cell, seeds: Sequence[int]) -> tuple[str, ...]:
