@@ -82,9 +82,7 @@ class ExperimentSelection(SizeOptions, ResultsOptions):
     """Which experiments, how much of them, where they are kept, and what computes them."""
 
     names: Annotated[Positional[tuple[str, ...]], arg(metavar="NAME ...", help_behavior_hint="(required, or --all)")]
-    """Experiments, as 'cycletime experiment list' has them; of horizons stages: tuning; search, which needs tuning's
-    results; trial-tuning, which needs the preregistration; trial, which needs the results of that too; or SAC's, such
-    as sac-tuning."""
+    """Experiments, as 'cycletime experiment list' has them; those of horizons need the results of the ones before."""
     all: bool = False
     """All of them."""
     out: Annotated[Optional[Path], _folder("paper or horizons")] = None  # noqa: UP045
@@ -313,8 +311,7 @@ class WriteReport(ResultsOptions):
     """Make all figures, tables and verdicts again, without training and without a GPU."""
 
     out: Annotated[Optional[Path], _folder("paper-report; of horizons docs/horizons.md", "PATH")] = None  # noqa: UP045
-    """Of the paper the folder for report.html, figures/, tables/, claims.json and index.md; of horizons the page whose
-    parts between <!-- made: NAME --> and <!-- end --> are made, with its figures in figures/horizons beside it."""
+    """Of the paper a folder; of horizons a page with marks <!-- made: NAME -->, whose figures go beside it."""
 
     def run(self) -> int:
         data, out = self.read(), self.out or self.declared.report_path
