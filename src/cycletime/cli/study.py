@@ -249,7 +249,8 @@ class VerifyStudy(StudyOption):
         for dispute in disputes:
             print(printable(f"  {dispute}"))
         unfinished = f", {len(runs):,} unfinished runs that cannot go on" if runs else ""
-        print(f"{folder.study.name}: {good:,} runs good, {len(files):,} files damaged{unfinished}")
+        damaged = "1 file" if len(files) == 1 else f"{len(files):,} files"
+        print(f"{folder.study.name}: {good:,} runs good, {damaged} damaged{unfinished}")
         return 1 if files or runs or disputes else 0
 
 

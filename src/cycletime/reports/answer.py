@@ -45,7 +45,7 @@ def completeness(scores: StudyScores) -> tuple[str, ...]:
     """How many runs have a score, and what became of the others."""
     counts, remarks = scores.counts(), [run for run in scores.runs() if run.result.get("remarks")]
     if counts["scored"] == counts.total():
-        sentences = [f"All {counts.total():,} runs have a score."]
+        sentences = ["The run has a score." if counts.total() == 1 else f"All {counts.total():,} runs have a score."]
     else:
         others = [text.format(f"{counts[outcome]:,}") for outcome, text in _MISSING_RUNS.items() if counts[outcome]]
         sentences = [f"{counts['scored']:,} of {counts.total():,} runs have a score; the others: {join_words(others)}."]

@@ -11,6 +11,7 @@ damaged/      files that were moved aside
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import traceback
 from collections import Counter
@@ -319,7 +320,7 @@ def check_folder_free(path: Path, what: str = "study", signs: Sequence[str] = _M
 
 def format_states(counts: Mapping[RunState, int], folder: Path | None = None) -> str:
     """The counts; with the folder, where failures are explained. A machine that runs a pack lacks these commands."""
-    why = f"\n  'cycletime study status {folder}' says why, and 'study retry' has them tried again"
+    why = f"\n  'cycletime study status {shlex.quote(str(folder))}' says why, and 'study retry' has them tried again"
     states = ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
     return printable(f"{states}{why if folder and counts.get('failed') else ''}")
 

@@ -92,7 +92,7 @@ def transfer_agent(
             raise InputError(f"{name} is {value}: {algorithm} has no such value, but {', '.join(known)}{near}")
     if (rule is not None or also) and tuned_at is None:
         what = f"The rule is {_rule_name(rule)!r}" if rule is not None else f"{', '.join(also)} is to be carried"
-        raise InputError(f"{what}: it needs tuned_at=..., the cycle time that the values are from.")
+        raise InputError(f"{what}: it needs tuned_at=..., the cycle time that the values are from ([tuned] dt).")
     if trainer is None and algorithm not in WITH_RULES:
         if tuned_at is not None:
             raise InputError(

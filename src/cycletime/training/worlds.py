@@ -318,7 +318,10 @@ def _registered(world: GymnasiumEnv) -> str:
         try:
             import_module(module)
         except ImportError as error:
-            raise InputError(f"{world.name!r} needs a module that cannot be imported: {_line(error)}.") from error
+            remedy = "install it, or put its folder on PYTHONPATH"
+            raise InputError(
+                f"{world.name!r} needs a module that cannot be imported: {_line(error)}: {remedy}."
+            ) from error
         _refuse_unregistered(name)
     return name
 

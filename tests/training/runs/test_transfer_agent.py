@@ -85,7 +85,7 @@ def test_without_a_cycle_time_of_tuning_nothing_is_carried() -> None:
             "ppo",
             {},
             {"rule": "scaled"},
-            "The rule is 'scaled': it needs tuned_at=..., the cycle time that the values are from.",
+            "The rule is 'scaled': it needs tuned_at=..., the cycle time that the values are from ([tuned] dt).",
         ),
         (
             "actor-critic",
