@@ -110,7 +110,7 @@ RANGE = {"low": 0.5, "high": 0.9}
         ({"sampler_seed": 2**32, "sampler": "tpe"}, "sampler_seed is 4294967296: it must be below 2**32."),
         (
             {"algorithm": "ppo", "tuned": None, "search": {"batch": {"low": 500.0, "high": 900}}},
-            "search, batch: It counts something, and its range goes from 500.0 to 900: give whole ends.",
+            "search, batch: It is a count, and its range goes from 500.0 to 900: give whole ends.",
         ),
         ({"tries": 3}, "'tries' is nothing that a study has: *"),
     ],

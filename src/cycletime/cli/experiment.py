@@ -196,9 +196,7 @@ class PackExperiments(ExperimentSelection):
         workspace = self.workspace(self.device)
         ready, later = pending_studies(self.experiments, workspace)
         for name, needed in later.items():
-            print(
-                f"{name} is not in it: it needs all runs of {needed}, so bring them to {workspace.out} and pack again."
-            )
+            print(f"{name} is not in it: it needs all runs of {needed}; bring them to {workspace.out} and pack again.")
         if not ready:
             why = f"all that can be run is done in {workspace.out}" if not later else "first run what they need"
             raise InputError(f"There is nothing to pack: {why}.")

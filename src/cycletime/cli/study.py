@@ -76,9 +76,7 @@ class RunStudy(WorkerOptions):
             counts = run_study(folder, executor, observers=[StudyProgress(executor.workers)], stop=stopper)
         print(f"{folder.study.name}: {format_states(counts, folder.path)}")
         if others := len(folder.store.places) - counts["done"]:
-            print_status(
-                f"{self.out} has {others:,} more finished, of another plan: they stay, and reports pass them by."
-            )
+            print_status(f"{self.out} has {others:,} more finished, of another plan: they stay, in no report.")
         if stopper():
             print_status("Stopped. The same command goes on with it.")
             return stopper.status

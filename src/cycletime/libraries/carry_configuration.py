@@ -345,9 +345,7 @@ class _Transfer:
     def _check_timesteps(self) -> None:
         value = self.configuration.of("agent").get("n_timesteps", 1)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value < inf:
-            raise InputError(
-                f"{self.configuration.env_id}: n_timesteps is {value!r}: it must be a number of at least 1."
-            )
+            raise InputError(f"{self.configuration.env_id}: n_timesteps is {value!r}: it must be a number from 1 on.")
 
     def _with_wrapper(self, rows: list[Change]) -> tuple[list[Change], list[str]]:
         """What the Zoo has besides: a wrapper that makes the cycle; and a saved configuration becomes an entry."""

@@ -99,16 +99,14 @@ class Plan:
 
 def random_starts(specs: Iterable[RunSpec]) -> tuple[str, ...]:
     """A sentence for each task and algorithm whose runs end within their random start."""
-    found = {}
-    for spec in specs:
-        env_dt = spec.world.env_dt
-        random = 0 if env_dt is None else spec.agent.random_steps * cycle_steps(spec.dt, env_dt)
-        if random >= spec.env_steps > 0:
-            found[spec.world.name, spec.algorithm] = random
-    return tuple(
-        f"{task} {algorithm}: the random start lasts {random:,} environment steps, so that the policy never acts."
-        for (task, algorithm), random in found.items()
-    )
+    found = {
+        f"{spec.world.name} {spec.algorithm}": random
+        for spec in specs
+        if (dt := spec.world.env_dt)
+        and (random := spec.agent.random_steps * cycle_steps(spec.dt, dt)) >= spec.env_steps
+    }
+    end = "environment steps, so that the policy never acts."
+    return tuple(f"{name}: the random start lasts {random:,} {end}" for name, random in found.items())
 
 
 def run_names(cell: Cell, seeds: Sequence[int]) -> tuple[str, ...]:

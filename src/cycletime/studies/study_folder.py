@@ -132,9 +132,7 @@ class StudyFolder:
         study.check_runs()  # before anything is written
         study_from_table(study_table(study))  # which refuses what could not be read again
         if before is not None and before.study.name != study.name:
-            raise InputError(
-                f"{path} holds the study {before.study.name!r}, and not {study.name!r}: give another folder."
-            )
+            raise InputError(f"{path} holds the study {before.study.name!r}, not {study.name!r}: give another folder.")
         if before is not None and (began := _engine_label(before.study)) != (now := _engine_label(study)):
             raise InputError(
                 f"The study in {path} began on {began}, and is now to go on with {now}: its runs would not be "

@@ -91,7 +91,7 @@ def test_without_a_cycle_time_of_tuning_nothing_is_carried() -> None:
             "actor-critic",
             {},
             {"tuned_at": "4ms"},
-            "tuned_at is 4ms: no rule carries the values of actor-critic to another cycle time.",
+            "tuned_at is 4ms: no rule carries values of actor-critic to another cycle time.",
         ),
     ],
 )
