@@ -30,7 +30,7 @@ def on_page_content(html: str, **_: Any) -> str:  # noqa: ANN401 - whatever MkDo
 
     (figure,) = describe_figures(read_paper_results(RESULTS), ["rule"])
     shown = figure_html(figure) + embedded_html(FigureData([figure]))
-    before, _, rest = html.partition(CALCULATOR)
+    before, rest = html.split(CALCULATOR, 1)
     return before + calculator_html() + rest.partition("<!-- end -->")[2].replace(FIGURE, shown)
 
 
