@@ -80,7 +80,7 @@ ONE_WORLD = "Give either a task"
         (f"{REACHER} --seeds 0", "--seeds is 0: it must be at least 1"),
         (
             f"{REACHER} --rule scaled",
-            "The rule is 'scaled': it needs --tuned-at, the cycle time that the values are from.",
+            "The rule is 'scaled': it needs --tuned-at, the cycle time that the values are from ([tuned] dt).",
         ),
         (
             f"{REACHER} --rule linear --tuned-at 32ms",
