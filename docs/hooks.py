@@ -30,7 +30,8 @@ def on_page_content(html: str, **_: Any) -> str:  # noqa: ANN401 - whatever MkDo
 
     (figure,) = describe_figures(read_paper_results(RESULTS), ["rule"])
     shown = figure_html(figure) + embedded_html(FigureData([figure]))
-    return html.replace(CALCULATOR, calculator_html()).replace(FIGURE, shown)
+    before, rest = html.split(CALCULATOR, 1)
+    return before + calculator_html() + rest.partition("<!-- end -->")[2].replace(FIGURE, shown)
 
 
 def on_nav(nav: Navigation, config: MkDocsConfig, **_: Any) -> None:  # noqa: ANN401 - whatever MkDocs tells
@@ -61,7 +62,8 @@ def calculator_file() -> str:
     body = f"<main><h1>{title}</h1>{calculator_html()}</main>{embedded_html(FigureData())}"
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>{title}</title></head><body style='max-width: 60rem; margin: 2rem auto; padding: 0 1rem'>{body}"
+        "<style>* { box-sizing: border-box; } th { text-align: left; } body { font-family: system-ui, sans-serif; "
+        f"max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}</style><title>{title}</title></head><body>{body}"
         "</body></html>"
     )
 
@@ -98,3 +100,8 @@ def embedded_html(data: FigureData) -> str:
     data_json = json.dumps({**data.as_json(), "rules": calculator_data()}, separators=(",", ":"), allow_nan=False)
     begin = _START_SCRIPT % data_json.replace("</", "<\\/")
     return f"<style>{styles}</style><script>{scripts}{begin}</script>"
+
+
+if __name__ == "__main__":
+    Path("calculator.html").write_text(calculator_file())
+    print("Open calculator.html in a browser.")

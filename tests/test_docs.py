@@ -162,6 +162,9 @@ def test_a_built_site_has_its_list_of_pages_and_the_calculator_as_one_file(tmp_p
     assert [path for path in paths if not path.exists()] == []
     calculator = (tmp_path / "calculator.html").read_text()
     assert 'class="calculator"' in calculator
+    page = (tmp_path / "calculator" / "index.html").read_text()
+    assert 'class="calculator"' in page
+    assert "docs/hooks.py" not in page  # which stands there for those who read the source alone
     assert not re.findall(r"(?:src|href)=[\"']http", calculator)
 
 

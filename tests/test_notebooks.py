@@ -21,7 +21,8 @@ def _runner() -> Any:  # noqa: ANN401 - a module
 
 
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("*.ipynb")), ids=lambda file: file.stem)
-def test_a_notebook_prints_what_it_shows(file: Path) -> None:
+def test_a_notebook_prints_what_it_shows(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(FOLDER)  # as Jupyter does
     runner = _runner()
     notebook = json.loads(file.read_text(encoding="utf-8"))
     for cell, printed in zip(runner.code_cells(notebook), runner.run(notebook), strict=True):

@@ -182,7 +182,7 @@ def test_carried_values_bring_the_cycle_time() -> None:
     assert agent_for(rules.PPO(dt="16ms").at("4ms"), exploration=noise).exploration == noise.at("4ms")
     assert agent_for(rules.SAC(dt="16ms"), exploration=noise.at("16ms")).exploration == noise.at("16ms")
     assert agent_for(rules.SAC(dt="16ms"), exploration=None).exploration is None
-    with pytest.raises(InputError, match=r"made for a cycle time of 16ms: here it is 4ms, so call .at\('4ms'\)"):
+    with pytest.raises(InputError, match=r"made for a cycle time of 16ms: here it is 4ms; call .at\('4ms'\)"):
         agent_for(rules.PPO(dt="16ms").at("4ms"), exploration=noise.at("16ms"))
 
 

@@ -65,7 +65,7 @@ def test_updates_come_in_a_rhythm_of_small_numbers(
 
 
 def test_noise_beside_that_of_the_policy_is_refused() -> None:
-    with pytest.raises(InputError, match=r"noise_std is 0\.1: SAC here adds no noise"):
+    with pytest.raises(InputError, match=r"noise_std is 0\.1: SAC here adds none"):
         agent_for(rules.SAC(dt="16ms", noise_std=0.1))
 
 

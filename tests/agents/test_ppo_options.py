@@ -255,7 +255,7 @@ def test_a_rule_carries_the_batch_and_leaves_the_number_of_minibatches() -> None
         "ppo", {"batch": 2048}, dt="8ms", tuned_at="16ms", rule="dt-aware", others={"minibatches": 32}
     )
     assert (carried.agent.batch, carried.agent.minibatch) == (4096, 128)  # type: ignore[union-attr]
-    with pytest.raises(InputError, match="minibatch is 64 and minibatches 32: give one of them"):
+    with pytest.raises(InputError, match="minibatch is 64 and minibatches 32: give one"):
         transfer_agent("ppo", {"minibatch": 64}, dt="8ms", others={"minibatches": 32})
 
 

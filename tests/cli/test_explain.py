@@ -138,6 +138,7 @@ def test_a_refused_file_of_an_agent_is_named(tmp_path: Path, capsys: pytest.Capt
     ("words", "sentence"),
     [
         (["nowhere"], "There is no file or folder nowhere."),
+        (["quick.toml"], "quick.toml is TOML, as no library's configuration is: 'cycletime study plan'"),
         (["empty"], "empty has no configuration that is known here: "),
         (["bad.yaml"], "bad.yaml: Line 2 is not valid YAML"),
         (["list.yaml"], "list.yaml: The file is [1, 2]; expected a mapping"),
@@ -151,6 +152,7 @@ def test_what_is_refused(
     Path("empty").mkdir()
     Path("bad.yaml").write_text("a: [1\n")
     Path("list.yaml").write_text("[1, 2]\n")
+    Path("quick.toml").write_text('name = "quick"\n')
     Path("cfg.py").write_text(SOURCE)
     assert explain(*words) == 2
     assert sentence in capsys.readouterr().err

@@ -48,7 +48,7 @@ def test_results_of_the_paper_get_theirs(tmp_path: Path, capsys: pytest.CaptureF
     assert main(["report", str(tmp_path), "--out", str(tmp_path / "page.html")]) == 0
     assert 'data-figure="ppo-baseline"' in (tmp_path / "page.html").read_text()
     assert main(["report", str(tmp_path), "--iqm"]) == 2
-    assert f"--iqm is for a study, and {tmp_path} is results of the paper: leave it out." in capsys.readouterr().err
+    assert f"--iqm is for studies, and {tmp_path} is results of the paper: leave it out." in capsys.readouterr().err
 
 
 def test_a_run_gets_its_result_and_its_curve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -80,7 +80,7 @@ ONE_WORLD = "Give either a task"
         (f"{REACHER} --seeds 0", "--seeds is 0: it must be at least 1"),
         (
             f"{REACHER} --rule scaled",
-            "The rule is 'scaled': it needs --tuned-at, the cycle time that the values are from.",
+            "The rule is 'scaled': it needs --tuned-at, the cycle time that the values are from ([tuned] dt).",
         ),
         (
             f"{REACHER} --rule linear --tuned-at 32ms",
@@ -92,7 +92,7 @@ ONE_WORLD = "Give either a task"
         ),
         (
             f"{REACHER} --algorithm actor-critic --tuned-at 4ms",
-            "--tuned-at is 4ms: no rule carries the values of actor-critic to another cycle time.",
+            "--tuned-at is 4ms: no rule carries values of actor-critic to another cycle time.",
         ),
         (f"{REACHER} --batch 10 --minibatch 20", "minibatch is 20: it must be at most the batch, 10."),
         (f"{REACHER} --discount 1.5", "discount is 1.5: it must be a number in (0, 1]."),

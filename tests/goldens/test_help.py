@@ -1,9 +1,13 @@
 """The help of every command. It is worded anew now and then, and these goldens with it."""
 
+import ast
 import re
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
+from cycletime import cli
 from tests.goldens.conftest import Say
 from tests.goldens.goldens import DATA, holds, recording, steady
 
@@ -25,6 +29,15 @@ def test_the_help_is_what_it_was(say: Say, command: str) -> None:
     said = say(*command.split(), "--help")
     assert (said.status, said.err) == (0, "")
     holds(f"help/{'-'.join(command.split()) or 'cycletime'}.txt", steady(said.out))
+
+
+def test_no_option_s_help_has_line_breaks_of_its_source() -> None:
+    """tyro keeps those of an option's docstring, whatever the terminal's width."""
+    for file in Path(cli.__file__).parent.glob("*.py"):
+        classes = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ClassDef)]
+        for before, after in ((a, b) for each in classes for a, b in pairwise(each.body)):
+            if isinstance(before, ast.AnnAssign) and isinstance(after, ast.Expr):
+                assert "\n" not in ast.literal_eval(after.value), f"{file}:{after.lineno}"
 
 
 def test_no_command_is_left_out(say: Say) -> None:

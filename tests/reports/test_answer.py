@@ -32,6 +32,13 @@ def test_what_is_decided_is_told_and_nothing_else(decided: StudyFolder) -> None:
     assert "rough estimates" in rough
 
 
+def test_runs_that_end_within_the_random_start_are_told(make_study: MakeStudy) -> None:
+    report = Report.of(make_study(by_dt({"16ms": 0.0, "32ms": 0.0}), algorithm="sac", rules=["tuned"], tuned={}))
+    assert report.completeness[1:] == (
+        "reacher sac: the random start lasts 80,000 environment steps, so that the policy never acts.",
+    )
+
+
 def test_nothing_undecided_is_not_mentioned(make_study: MakeStudy) -> None:
     (answer,) = Report.of(make_study(by_dt({"16ms": 0.0, "32ms": -50.0}), rules=["baseline"])).answers
     assert answer.undecided == answer.against == ()

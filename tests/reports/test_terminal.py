@@ -28,6 +28,10 @@ def test_a_table_has_a_row_for_each_cycle_time_and_the_average_last(decided: Stu
     assert [cell.split(" ")[0] for cell in cells[2][1:]] == ["-31.5", "-24.0"]
 
 
+def test_a_narrow_terminal_cuts_no_name_of_a_row(decided: StudyFolder) -> None:
+    assert "│ frequency-averaged │" in printed(decided, width=60)
+
+
 def test_one_cycle_time_has_no_average(make_study: MakeStudy) -> None:
     assert "frequency-averaged" not in printed(make_study(lambda labels, seed: 1.0, dts=["16ms"]))
 

@@ -230,7 +230,7 @@ def test_what_the_machine_lacks_and_a_wrong_folder_are_one_sentence(
     assert run(tmp_path / "out") == 1
     assert capsys.readouterr().err.endswith(": The disk is full.\n")
     assert run(tmp_path / "out", name="another") == 2
-    assert "holds the study 'quick', and not 'another'" in capsys.readouterr().err
+    assert "holds the study 'quick', not 'another'" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("in_this_process")

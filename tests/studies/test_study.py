@@ -52,7 +52,9 @@ def test_curves_are_binned_or_whole(results: StudyResults) -> None:
 
 
 def test_the_figure_has_means_and_standard_errors_over_seeds_that_are_done(results: StudyResults) -> None:
-    (axes,) = results.plot().axes
+    figure: Any = results.plot()
+    assert figure._repr_png_().startswith(b"\x89PNG")  # for notebooks
+    (axes,) = figure.axes
     drawn: list[Any] = list(axes.containers)
     lines = {each.get_label(): each.lines[0].get_xydata() for each in drawn}
     np.testing.assert_allclose(lines["baseline"], [[16, 1.0], [32, 0.5]])

@@ -56,7 +56,7 @@ def test_another_study_or_another_engine_is_refused_and_nothing_changes(
     folder = make_folder()
     before = (folder.path / "study.json").read_bytes()
     for keys, says in (
-        ({"name": "other"}, "holds the study 'small', and not 'other'"),
+        ({"name": "other"}, "holds the study 'small', not 'other'"),
         ({"device": "gpu", "width": 30}, "began on cpu, and is now to go on with gpu with 30 runs in a program"),
         ({"width": 2}, "began on cpu, and is now to go on with cpu with 2 runs in a program"),
     ):

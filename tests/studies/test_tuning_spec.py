@@ -100,7 +100,10 @@ RANGE = {"low": 0.5, "high": 0.9}
             "minibatch is 50: it must be at most the batch, 10.",
         ),
         ({"fresh_seeds": 10**9}, "fresh_seeds is 1000000000, which makes 1,000,000,000 runs: there may be *"),
-        ({"fresh_seeds": 10**99}, "fresh_seeds has the number 1*: whole numbers must lie below 2**63."),
+        (
+            {"fresh_seeds": 10**99},
+            "fresh_seeds is a number of more than 60 digits: whole numbers must lie below 2**63.",
+        ),
         (
             {"search": {"value_rate": RANGE}, "trials": 10**6, "seeds": 2},
             "trials is 1000000, which makes 2,000,000 runs: there may be 1,000,000 at most.",
@@ -110,7 +113,7 @@ RANGE = {"low": 0.5, "high": 0.9}
         ({"sampler_seed": 2**32, "sampler": "tpe"}, "sampler_seed is 4294967296: it must be below 2**32."),
         (
             {"algorithm": "ppo", "tuned": None, "search": {"batch": {"low": 500.0, "high": 900}}},
-            "search, batch: It counts something, and its range goes from 500.0 to 900: give whole ends.",
+            "search, batch: It is a count, and its range goes from 500.0 to 900: give whole ends.",
         ),
         ({"tries": 3}, "'tries' is nothing that a study has: *"),
     ],

@@ -21,9 +21,7 @@ MOST_AT_ONCE = 2**30
 
 def check_size(what: str, numbers: int) -> None:
     if numbers > MOST_AT_ONCE:
-        raise InputError(
-            f"{what}: a learning would draw {numbers:,} numbers at once, and {MOST_AT_ONCE:,} are the most."
-        )
+        raise InputError(f"{what}: a learning would draw {numbers:,} numbers at once; {MOST_AT_ONCE:,} are the most.")
 
 
 def check_counts(owner: object, *names: str, least: int = 1) -> None:

@@ -131,9 +131,7 @@ def check_exploration(agent: object) -> None:
 
 def check_cycle(coherent: CoherentNoise | None, dt: Duration) -> None:
     if coherent is not None and coherent.dt != dt:
-        raise InputError(
-            f"exploration is made for a cycle time of {coherent.dt}: here it is {dt}, so call .at('{dt}')."
-        )
+        raise InputError(f"exploration is made for a cycle time of {coherent.dt}: here it is {dt}; call .at('{dt}').")
 
 
 def _sampled(dt: Duration, ratios: list[float]) -> CoherentNoise:

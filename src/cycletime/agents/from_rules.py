@@ -41,9 +41,7 @@ def agent_for(values: rules.PPO | rules.SAC, **others: object) -> PPOAgent | SAC
     }
     if isinstance(values, rules.SAC):
         if values.noise_std is not None:
-            raise InputError(
-                f"noise_std is {values.noise_std}: SAC here adds no noise to its policy's own; leave it out."
-            )
+            raise InputError(f"noise_std is {values.noise_std}: SAC here adds none to its policy's own; leave it out.")
         if values.updates_per_step is not None:
             rhythm = update_rhythm(values.updates_per_step)
             stated |= {"gradient_steps": rhythm.numerator, "learning_period": rhythm.denominator}

@@ -120,9 +120,7 @@ class SACAgent:
         check_fractions(self, "discount", "target_smoothing")
         check_positive(self, "learning_rate", "critic_weight")
         if self.target_entropy is not None and not isfinite(self.target_entropy):
-            raise InputError(
-                f"target_entropy is {self.target_entropy!r}: it must be a finite number, or None for -|A|."
-            )
+            raise InputError(f"target_entropy is {self.target_entropy!r}: it must be finite, or None for -|A|.")
         check_hidden(self)
         check_choices(self)
         check_exploration(self)

@@ -83,9 +83,7 @@ class ExperimentSelection(SizeOptions, ResultsOptions):
     """Which experiments, how much of them, where they are kept, and what computes them."""
 
     names: Annotated[Positional[tuple[str, ...]], arg(metavar="NAME ...", help_behavior_hint="(required, or --all)")]
-    """Experiments, as 'cycletime experiment list' has them; of horizons stages: tuning; search, which needs tuning's
-    results; trial-tuning, which needs the preregistration; trial, which needs the results of that too; or SAC's, such
-    as sac-tuning."""
+    """Experiments, as 'cycletime experiment list' has them; those of horizons need the results of the ones before."""
     all: bool = False
     """All of them."""
     out: Annotated[Optional[Path], _folder("paper or horizons")] = None  # noqa: UP045
@@ -199,9 +197,7 @@ class PackExperiments(ExperimentSelection):
         workspace = self.workspace(self.device)
         ready, later = pending_studies(self.experiments, workspace)
         for name, needed in later.items():
-            print(
-                f"{name} is not in it: it needs all runs of {needed}, so bring them to {workspace.out} and pack again."
-            )
+            print(f"{name} is not in it: it needs all runs of {needed}; bring them to {workspace.out} and pack again.")
         if not ready:
             why = f"all that can be run is done in {workspace.out}" if not later else "first run what they need"
             raise InputError(f"There is nothing to pack: {why}.")
@@ -316,8 +312,7 @@ class WriteReport(ResultsOptions):
     """Make all figures, tables and verdicts again, without training and without a GPU."""
 
     out: Annotated[Optional[Path], _folder("paper-report; of horizons docs/horizons.md", "PATH")] = None  # noqa: UP045
-    """Of the paper the folder for report.html, figures/, tables/, claims.json and index.md; of horizons the page whose
-    parts between <!-- made: NAME --> and <!-- end --> are made, with its figures in figures/horizons beside it."""
+    """Of the paper a folder; of horizons a page with marks <!-- made: NAME -->, whose figures go beside it."""
 
     def run(self) -> int:
         data, out = self.read(), self.out or self.declared.report_path

@@ -275,9 +275,7 @@ class Latency:
 
         for word in self.hidden:
             if not word.isdecimal() or int(word) < 1:
-                raise InputError(
-                    f"--hidden {word!r} is not a size of a layer: give whole numbers, such as --hidden 64 64."
-                )
+                raise InputError(f"--hidden {word!r} is no layer's size: give whole numbers, such as --hidden 64 64.")
         others: dict[str, Any] = {"hidden": tuple(map(int, self.hidden))} if self.hidden else {}
         options = {"batch": self.batch, "minibatch": self.minibatch, "rule": self.rule, "also": " ".join(self.also)}
         if self.algorithm == "actor-critic":

@@ -106,7 +106,5 @@ class SingleRunOptions:
         """The one that there must be; a shell's * may have found none or several."""
         if len(self.folders) != 1:
             found = ", ".join(map(str, self.folders)) or "none"
-            raise InputError(
-                f"This command takes one run, and was given {len(self.folders)} ({found}): name one of them."
-            )
+            raise InputError(f"This command takes one run, and was given {len(self.folders)} ({found}): name one.")
         return self.folders[0]

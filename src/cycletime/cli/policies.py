@@ -207,7 +207,7 @@ class Plot:
     For example: cycletime plot runs/reacher-ppo-* --metrics entropy --to curves.svg
     """
 
-    folders: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN", help_behavior_hint="(required)")]
+    folders: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN ...", help_behavior_hint="(required)")]
     """The runs' folders."""
     to: Annotated[Path, arg(metavar="FILE")] = Path("learning-curve.png")
     """The figure, whose name ends in .png, .svg or .pdf."""

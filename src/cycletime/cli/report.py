@@ -71,7 +71,7 @@ class ReportCommand:
         for name in _STUDY_ONLY:
             if getattr(self, name) != defaults[name]:
                 raise InputError(
-                    f"--{name.replace('_', '-')} is for a study, and {self.folder} is {what}: leave it out."
+                    f"--{name.replace('_', '-')} is for studies, and {self.folder} is {what}: leave it out."
                 )
 
     def _has_paper_results(self) -> bool:

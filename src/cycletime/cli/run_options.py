@@ -153,14 +153,12 @@ CARRIED_VALUES = ("batch", "minibatch", "discount", "trace_decay")
 
 @dataclass(frozen=True, kw_only=True)
 class TaskOptions:
-    task: Annotated[Text, arg(metavar="TASK", help_behavior_hint="(such as reacher or pendulum)")] = None
-    """A task in closed form, trained in one compiled program: reacher and double-pendulum, the paper's; pendulum,
-    cart-pole, mountain-car, acrobot; ur-reacher, the paper's robot."""
+    task: Annotated[Text, arg(metavar="TASK", help_behavior_hint="(this or --env)")] = None
+    """A task in closed form: reacher, double-pendulum, pendulum, cart-pole, mountain-car, acrobot or ur-reacher."""
     env: Annotated[Text, arg(metavar="ID", help_behavior_hint="(instead of --task)")] = None
     """A Gymnasium environment, such as Hopper-v5; for module:Name-v0 the module is imported, which runs its code."""
     env_dt: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(default: its own)")] = None
-    """The time step: tasks other than the paper's simulate with it, MuJoCo's environments are retimed to it, and for
-    others it says what they do not publish."""
+    """The time step, to simulate tasks with, to retime MuJoCo's to, or to say where an environment publishes none."""
     num_envs: NumEnvs = None
     """Environments of each run, side by side; --batch and --env-steps are of all of them together."""
 
@@ -206,13 +204,11 @@ class AgentOptions(RunOptions, ValueOptions):
     )
     """The cycle time that these values were tuned at."""
     rule: RuleOption = None
-    """How they are carried to --dt: baseline, dt-aware, scaled, constant or horizons; for sac baseline, scaled or
-    horizons, of a tuned discount the first two are also called tuned and tuned-scaled."""
+    """How to carry them: baseline, dt-aware, scaled, constant, horizons; sac: tuned, tuned-scaled or horizons."""
     own_rules: OwnRulesFile = None
     """A TOML file with tables [own_rules.NAME], such as a study's, for a --rule of your own."""
     also: NameListOption = NO_NAMES
-    """Carry as well, as in 'cycletime transfer': learning-rate, of ppo clip, of sac replay-capacity, target-smoothing
-    and updates-per-second; the random start always lasts as long in seconds."""
+    """Carry as well, as in 'cycletime transfer'; sac's random start always lasts as long in seconds."""
     noise: Annotated[str, arg(metavar="NOISE")] = "white"
     """The exploration's noise: white, ornstein-uhlenbeck or pink."""
     correlation: Annotated[Text, arg(metavar="TIME", help_behavior_hint="(for pink 10s by default)")] = None

@@ -76,9 +76,7 @@ class RunStudy(WorkerOptions):
             counts = run_study(folder, executor, observers=[StudyProgress(executor.workers)], stop=stopper)
         print(f"{folder.study.name}: {format_states(counts, folder.path)}")
         if others := len(folder.store.places) - counts["done"]:
-            print_status(
-                f"{self.out} has {others:,} more finished, of another plan: they stay, and reports pass them by."
-            )
+            print_status(f"{self.out} has {others:,} more finished, of another plan: they stay, in no report.")
         if stopper():
             print_status("Stopped. The same command goes on with it.")
             return stopper.status
@@ -139,6 +137,8 @@ def _print_size(plan: Plan) -> None:
     shared = len(plan.cells) * len(study.seeds) - len(plan.runs)
     if shared:
         print(f"  {shared:,} more are the same as others, since their rules agree, and run once")
+    for note in plan.notes():
+        print(f"  {note}")
 
 
 def _print_estimate(plan: Plan, left: tuple[PlannedRun, ...], given_workers: int | None) -> None:
@@ -247,7 +247,8 @@ class VerifyStudy(StudyOption):
         for dispute in disputes:
             print(printable(f"  {dispute}"))
         unfinished = f", {len(runs):,} unfinished runs that cannot go on" if runs else ""
-        print(f"{folder.study.name}: {good:,} runs good, {len(files):,} files damaged{unfinished}")
+        damaged = "1 file" if len(files) == 1 else f"{len(files):,} files"
+        print(f"{folder.study.name}: {good:,} runs good, {damaged} damaged{unfinished}")
         return 1 if files or runs or disputes else 0
 
 

@@ -145,8 +145,7 @@ class Train(AgentOptions, TaskOptions):
     device: Annotated[str, arg(metavar="DEVICE")] = "cpu"
     """Where JAX computes: cpu or gpu. A run alone is faster on a CPU."""
     engine: Annotated[str, arg(metavar="ENGINE")] = "auto"
-    """What computes a --task: compiled; or cuda, a kernel that trains all seeds together on an NVIDIA GPU. auto is the
-    fastest that takes the run on --device. An --env that is a robot needs real-time."""
+    """compiled; cuda, for all seeds together on a GPU; auto, the fastest for a --task; real-time, for a robot."""
     resume: bool = False
     """Continue runs of this spec that were stopped or killed."""
 

@@ -53,9 +53,7 @@ class TransferFile:
     own_rules: OwnRulesFile = None
     """A TOML file with tables [own_rules.NAME], such as a study's, for a --rule of your own."""
     form: Annotated[Literal["changes", "overrides", "yaml", "json", "diff"], arg(name="as")] = "changes"
-    """What to print: the changes with their reasons; overrides for the library's command line; the whole files as YAML
-    or JSON; or a diff that 'patch' takes. All but the changes go to standard output alone, and the table beside it to
-    standard error."""
+    """Print the changes with reasons; overrides for a command line; whole files; or a diff that 'patch' takes."""
     to_file: Annotated[Text, arg(metavar="PATH", help_behavior_hint="(no default)")] = None
     """Write the files there, which must not exist yet: a file, or for a folder a new folder."""
     explain: bool = False

@@ -51,8 +51,7 @@ class Tune(WorkerOptions):
     num_envs: Annotated[Count, arg(help_behavior_hint="(default: the file's, else 1)")] = None
     """Environments of each run, side by side."""
     horizons: bool = False
-    """Tune discount and trace decay, as horizons in seconds, as 'horizons = true' in the file does; those of
-    its own [horizons] table where it has one."""
+    """Tune discount and trace decay as horizons in seconds, by the file's table [horizons] where it has one."""
 
     def run(self) -> int:
         """Tune, write, and tell; status 1 if some trials or fresh seeds have no score."""

@@ -122,9 +122,10 @@ def check_words(words: Sequence[str], commands: Mapping[str, type]) -> None:
     for option in command.options:
         if option.field in given:
             option.check(given[option.field])
-    if missing := [option.name for option in command.options if option.is_required and option.field not in given]:
-        are = "is" if len(missing) == 1 else "are"
-        raise InputError(f"{' and '.join(missing)} {are} missing: {command.help_hint}")
+    if missing := [option for option in command.options if option.is_required and option.field not in given]:
+        names, choices = " and ".join(option.name for option in missing), " or ".join(missing[0].choices)
+        hint = f"give {choices}." if choices else command.help_hint
+        raise InputError(f"{names} {'is' if len(missing) == 1 else 'are'} missing: {hint}")
 
 
 def with_option_names(sentence: str, command: object) -> str:

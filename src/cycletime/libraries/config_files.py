@@ -105,6 +105,8 @@ def read_config_file(path: Path) -> ConfigFile:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from error
     if is_zip:
         return _read_zip(path)
+    if path.suffix == ".toml":
+        raise InputError(f"{path} is TOML, as no library's configuration is: 'cycletime study plan' tells of a study.")
     text = read_bounded_text(path, MOST_BYTES, encoding="utf-8")
     bare = text.lstrip("\ufeff").lstrip()
     try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from cycletime.reports.formatting import difference_text, dt_text, estimate_text, join_words, sign_text
 from cycletime.reports.summary import MOST_SEEDS, POWER, BestCycleTime, Summary, seeds_needed
 from cycletime.statistics import Comparison
+from cycletime.studies.plan import random_starts
 from cycletime.studies.scores import AS_GIVEN, RunOutcome, StudyScores
 
 _MISSING_RUNS: Mapping[RunOutcome, str] = {
@@ -44,7 +45,7 @@ def completeness(scores: StudyScores) -> tuple[str, ...]:
     """How many runs have a score, and what became of the others."""
     counts, remarks = scores.counts(), [run for run in scores.runs() if run.result.get("remarks")]
     if counts["scored"] == counts.total():
-        sentences = [f"All {counts.total():,} runs have a score."]
+        sentences = ["The run has a score." if counts.total() == 1 else f"All {counts.total():,} runs have a score."]
     else:
         others = [text.format(f"{counts[outcome]:,}") for outcome, text in _MISSING_RUNS.items() if counts[outcome]]
         sentences = [f"{counts['scored']:,} of {counts.total():,} runs have a score; the others: {join_words(others)}."]
@@ -54,7 +55,7 @@ def completeness(scores: StudyScores) -> tuple[str, ...]:
         sentences.append(
             "Runs without a score are left out of means, so that rules which have some look better than they are."
         )
-    sentences += scores.folder.damage()
+    sentences += [*scores.folder.damage(), *random_starts(run.spec for run in scores.runs())]
     if remarks:
         sentences.append(f"Resumed in a way that may have changed their last bits: {len(remarks):,} of the runs.")
     return tuple(sentences)

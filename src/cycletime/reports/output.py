@@ -228,7 +228,7 @@ def print_report(report: Report, console: Console) -> None:
 def _rich_table(words: TextTable) -> Table:
     table = Table(title=escape(words.title), title_justify="left", title_style="bold")
     for index, name in enumerate(words.header):
-        table.add_column(escape(name), justify="left" if index == 0 else "right")
+        table.add_column(escape(name), justify="left" if index == 0 else "right", no_wrap=index == 0)
     for row in words.rows:
         cells = [Text(cell) for cell in row]
         for cell, (verdict, colour) in product(cells, _COLOURS.items()):

@@ -69,6 +69,9 @@ class Plan:
         groups = self.groups(runs).values()
         return min(workers, sum(math.ceil(len(group) / self.share(group, workers)) for group in groups))
 
+    def notes(self) -> tuple[str, ...]:
+        return tuple(f"note: {each}" for each in random_starts(cell.run(self.study.seeds[0]) for cell in self.cells))
+
     def engines(self) -> Counter[str]:
         return Counter(self.cells[planned.cell].engine.name for planned in self.runs)
 
@@ -91,6 +94,18 @@ class Plan:
                 return None
             seconds += count * self.study.env_steps * float(env_dt)
         return seconds / 3600
+
+
+def random_starts(specs: Iterable[RunSpec]) -> tuple[str, ...]:
+    """A sentence for each task and algorithm whose runs end within their random start."""
+    found = {
+        f"{spec.world.name} {spec.algorithm}": random
+        for spec in specs
+        if (dt := spec.world.env_dt)
+        and (random := spec.agent.random_steps * cycle_steps(spec.dt, dt)) >= spec.env_steps
+    }
+    end = "environment steps, so that the policy never acts."
+    return tuple(f"{name}: the random start lasts {random:,} {end}" for name, random in found.items())
 
 
 def run_names(cell: Cell, seeds: Sequence[int]) -> tuple[str, ...]:

@@ -57,6 +57,8 @@ class StudyProgress(StudyObserver):
         self._steps: deque[tuple[float, int]] = deque()
         failed = f", {self._failed:,} failed before" if self._failed else ""
         self._say(f"{plan.study.name}: {format_groups(plan)}, {self._done:,} done{failed}; {self.workers} at a time")
+        for note in plan.notes():
+            self._say(note, "yellow")
         if self.console is not None and self.console.is_terminal:
             self._open_bar(self.console)
 

@@ -38,7 +38,7 @@ def check_axes(study: StudySpec) -> None:
             twice = next(each for each, count in Counter(given).items() if count > 1)
             words = getattr(twice, "name", twice)
             raise InputError(f"The study {study.name!r} has {words} twice in its {called}: give each once.")
-    named = [name for names in study.rules.values() for name in names]
+    named = {name: None for names in study.rules.values() for name in names}
     if unused := next((name for name in study.own_rules if name not in named), None):
         raise InputError(
             f"own_rules has {unused!r}, which is none of the study's rules ({', '.join(named) or 'none'}): name it "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
+from io import BytesIO
 from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -119,7 +120,14 @@ class StudyResults:
                     mean = mean_and_error(scores)
                     error = nan if mean.high is None else mean.high - mean.value
                     found.setdefault(panel.title, {}).setdefault(rule, {})[1000 * float(dt)] = mean.value, error, mean.n
-        figure = Figure(figsize=(5 * max(1, len(found)), 3.5), layout="constrained")
+
+        class NotebookFigure(Figure):
+            def _repr_png_(self) -> bytes:
+                """Show it in a notebook that has not loaded pyplot."""
+                self.savefig(file := BytesIO(), format="png")
+                return file.getvalue()
+
+        figure = NotebookFigure(figsize=(5 * max(1, len(found)), 3.5), layout="constrained")
         for place, (title, rules) in enumerate(found.items(), start=1):
             axes = figure.add_subplot(1, len(found), place, xscale="log")
             for rule, points in rules.items():

@@ -11,6 +11,7 @@ damaged/      files that were moved aside
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import traceback
 from collections import Counter
@@ -131,9 +132,7 @@ class StudyFolder:
         study.check_runs()  # before anything is written
         study_from_table(study_table(study))  # which refuses what could not be read again
         if before is not None and before.study.name != study.name:
-            raise InputError(
-                f"{path} holds the study {before.study.name!r}, and not {study.name!r}: give another folder."
-            )
+            raise InputError(f"{path} holds the study {before.study.name!r}, not {study.name!r}: give another folder.")
         if before is not None and (began := _engine_label(before.study)) != (now := _engine_label(study)):
             raise InputError(
                 f"The study in {path} began on {began}, and is now to go on with {now}: its runs would not be "
@@ -313,7 +312,7 @@ def check_folder_free(path: Path, what: str = "study", signs: Sequence[str] = _M
 
 def format_states(counts: Mapping[RunState, int], folder: Path | None = None) -> str:
     """The counts; with the folder, where failures are explained. A machine that runs a pack lacks these commands."""
-    why = f"\n  'cycletime study status {folder}' says why, and 'study retry' has them tried again"
+    why = f"\n  'cycletime study status {shlex.quote(str(folder))}' says why, and 'study retry' has them tried again"
     states = ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
     return printable(f"{states}{why if folder and counts.get('failed') else ''}")
 

@@ -283,9 +283,7 @@ def _range(name: str, ends: Mapping[str, Any], kind: str) -> Range:
     try:
         found = Range(**ends)
         if kind == "int" and not found.is_integer:
-            raise InputError(
-                f"It counts something, and its range goes from {found.low} to {found.high}: give whole ends."
-            )
+            raise InputError(f"It is a count, and its range goes from {found.low} to {found.high}: give whole ends.")
         return found
     except InputError as error:
         raise InputError(f"search, {name}: {error}") from error

@@ -67,9 +67,7 @@ class AttributeClock:
 
     def read(self, env: Any) -> TimeStep:  # noqa: ANN401
         if not hasattr(env, self.name):
-            raise InputError(
-                f"{env} has no attribute {self.name!r}: register it with the one that holds its time step."
-            )
+            raise InputError(f"{env} has no attribute {self.name!r}: register it with the one of its time step.")
         return TimeStep(Duration(getattr(env, self.name)), 1)
 
     def write(self, env: Any, step: TimeStep) -> None:  # noqa: ANN401
@@ -165,9 +163,7 @@ class Scaling:
     def apply(self, reward: float, info: dict[str, Any]) -> tuple[float, dict[str, Any]]:
         missing = [name for name in self.by_info if name not in info]
         if missing:
-            raise InputError(
-                f"info has no entry {missing[0]!r} with a reward term: it has {', '.join(info) or 'none'}."
-            )
+            raise InputError(f"info has no entry {missing[0]!r} of a reward term: it has {', '.join(info) or 'none'}.")
         # Where all factors are the same this is one product, so a factor of 1 changes no bit.
         apart = sum((factor - self.rest) * float(info[name]) for name, factor in self.by_info.items())
         return self.rest * reward + apart, info | {name: info[name] * factor for name, factor in self.by_info.items()}

@@ -174,9 +174,7 @@ class Lock:
         except OSError:
             there = None
         if there != os.fstat(self.handle).st_ino:
-            raise RunError(
-                f"The run {self.path.parent} was deleted or replaced while it was trained: nothing was saved."
-            )
+            raise RunError(f"The run {self.path.parent} was deleted or replaced in training: nothing was saved.")
 
 
 @contextmanager

@@ -91,12 +91,10 @@ def transfer_agent(
             raise InputError(f"{name} is {value}: {algorithm} has no such value, but {', '.join(known)}{near}")
     if (rule is not None or also) and tuned_at is None:
         what = f"The rule is {_rule_name(rule)!r}" if rule is not None else f"{', '.join(also)} is to be carried"
-        raise InputError(f"{what}: it needs tuned_at=..., the cycle time that the values are from.")
+        raise InputError(f"{what}: it needs tuned_at=..., the cycle time that the values are from ([tuned] dt).")
     if trainer is None and algorithm not in WITH_RULES:
         if tuned_at is not None:
-            raise InputError(
-                f"tuned_at is {tuned_at}: no rule carries the values of {algorithm} to another cycle time."
-            )
+            raise InputError(f"tuned_at is {tuned_at}: no rule carries values of {algorithm} to another cycle time.")
         return TransferredAgent(ActorCriticAgent(**{**values, **(others or {})}), {}, ())
     if trainer is not None:
         external, tuned, carried = external_agent(
@@ -133,9 +131,7 @@ def transfer_agent(
 
 def _refuse_two_sizes(values: Mapping[str, Any], others: Mapping[str, Any]) -> None:
     if "minibatch" in values and others.get("minibatches") is not None:
-        raise InputError(
-            f"minibatch is {values['minibatch']} and minibatches {others['minibatches']}: give one of them."
-        )
+        raise InputError(f"minibatch is {values['minibatch']} and minibatches {others['minibatches']}: give one.")
 
 
 def _origin(tuned: Hyperparameters, used: str | Rule) -> dict[str, Any]:

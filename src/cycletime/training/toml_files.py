@@ -106,7 +106,7 @@ def _check_value(key: str, value: object, most_characters: int, levels: int) -> 
     if isinstance(value, str):
         _check_text(f"{key} is" if levels == _MOST_LEVELS else f"{key} has", value, most_characters)
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise InputError(f"{key} has the number {quote(value)}: whole numbers must lie below 2**63.")
+        raise InputError(f"{key} is {quote(value)}: whole numbers must lie below 2**63.")
     elif isinstance(value, list | Mapping):
         if not levels:
             raise InputError(f"{key} is nested more than {_MOST_LEVELS} levels deep: give lists and tables of values.")

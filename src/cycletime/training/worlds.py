@@ -313,8 +313,10 @@ def _registered(world: GymnasiumEnv) -> str:
         try:
             import_module(module)
         except ImportError as error:
-            why = f"{_line(error)}; PYTHONPATH=. finds one in the current folder"
-            raise InputError(f"{world.name!r} needs a module that cannot be imported: {why}.") from error
+            remedy = "install it, or put its folder on PYTHONPATH; PYTHONPATH=. finds one in the current folder"
+            raise InputError(
+                f"{world.name!r} needs a module that cannot be imported: {_line(error)}: {remedy}."
+            ) from error
         _refuse_unregistered(name)
     return name
 

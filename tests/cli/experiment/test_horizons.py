@@ -37,7 +37,7 @@ def test_the_search_waits_for_tuning(tmp_path: Path, capsys: pytest.CaptureFixtu
         == 2
     )
     said = capsys.readouterr()
-    assert "search-reacher is not in it: it needs all runs of tuning-reacher, so bring them" in said.out
+    assert "search-reacher is not in it: it needs all runs of tuning-reacher; bring them" in said.out
     assert "There is nothing to pack: first run what they need." in said.err
 
 

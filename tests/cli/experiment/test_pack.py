@@ -41,7 +41,7 @@ def test_one_study_has_a_folder_too_so_that_collect_finds_it(tmp_path: Path) -> 
 def test_winners_follow_when_their_sweep_is_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [each["folder"] for each in pack(tmp_path, "ppo-grid")] == ["ppo-grid"]
     assert capsys.readouterr().out.startswith(
-        f"ppo-grid-winners is not in it: it needs all runs of ppo-grid, so bring them to {tmp_path / 'out'} and pack "
+        f"ppo-grid-winners is not in it: it needs all runs of ppo-grid; bring them to {tmp_path / 'out'} and pack "
     )
     study_folder(tmp_path / "out", "ppo-grid")
     (winners,) = pack(tmp_path, "ppo-grid")

@@ -56,6 +56,22 @@ def test_hours_are_told_only_where_they_are_known(file: Path, capsys: pytest.Cap
     assert capsys.readouterr().out.startswith("small: 12 runs in 6 groups\n  19,200 environment steps\n")
 
 
+def test_runs_that_end_within_the_random_start_are_told(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(
+        'name = "random"\ntasks = ["reacher", "pendulum"]\nalgorithms = ["ppo", "sac"]\n'
+        'dts = ["16ms", "32ms"]\nenv_steps = 80_000\n'
+    )
+    assert PlanStudy(file=file, no_calibration=True).run() == 0
+    notes = [line for line in capsys.readouterr().out.splitlines() if "note" in line]
+    assert notes == [
+        f"  note: {task} sac: the random start lasts 80,000 environment steps, so that the policy never acts."
+        for task in ("reacher", "pendulum")
+    ]
+    file.write_text(file.read_text().replace("80_000", "80_001"))
+    assert PlanStudy(file=file, no_calibration=True).run() == 0
+    assert "note" not in capsys.readouterr().out
+
+
 def test_it_says_how_long_it_takes_and_why(
     file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

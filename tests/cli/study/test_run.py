@@ -211,5 +211,5 @@ def test_runs_of_another_plan_in_the_folder_are_told(
         folder = StudyFolder.create(tmp_path / "out", each)
         finish(folder, specs_of(folder))
     assert run(quick_file, folder.path) == 0
-    told = f"{folder.path} has 3 more finished, of another plan: they stay, and reports pass them by."
+    told = f"{folder.path} has 3 more finished, of another plan: they stay, in no report."
     assert told in capfd.readouterr().err

@@ -56,7 +56,7 @@ def test_runs_are_good_until_a_bit_changes_and_are_repaired_by_running_again(
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
     assert VerifyStudy(folder=copy.path).run() == 1
-    said = rf"  {file}: it is not what was written: .*\nquick: 0 runs good, 1 files damaged\n"
+    said = rf"  {file}: it is not what was written: .*\nquick: 0 runs good, 1 file damaged\n"
     assert re.fullmatch(said, capsys.readouterr().out)
     assert file.exists()
     assert VerifyStudy(folder=copy.path, repair=True).run() == 1
@@ -78,7 +78,7 @@ def test_a_torn_file_is_damaged_and_its_runs_are_not_done(
     assert told == "quick: 3 pending"
     assert said.startswith(f"  {file} is damaged (File is not a zip file): its runs count as not done. Restore it; or ")
     assert main(["study", "verify", str(copy.path)]) == 1
-    assert re.match(rf"  {file}: .*\nquick: 0 runs good, 1 files damaged\n", capsys.readouterr().out)
+    assert re.match(rf"  {file}: .*\nquick: 0 runs good, 1 file damaged\n", capsys.readouterr().out)
     assert main(["study", "report", str(file.parents[1])]) == 1
     assert f"{file}isdamaged" in "".join(capsys.readouterr().out.split())  # it is wrapped
 

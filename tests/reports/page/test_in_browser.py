@@ -409,6 +409,8 @@ def test_on_paper_all_figures_are_there(browser: Browser, study_file: Path) -> N
     assert all(drawn)
     opened.page.emulate_media(media="print")
     assert opened.page.locator(".bar").is_hidden()
+    assert opened.page.locator("#tables details").first.get_attribute("open") is not None
+    assert opened.page.locator("details:not([open])").first.is_hidden()
     assert len(opened.page.pdf()) > 20_000
 
 

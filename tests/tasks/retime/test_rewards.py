@@ -48,7 +48,7 @@ def test_the_environment_s_own_info_is_not_changed() -> None:
 
 
 def test_a_summand_that_info_does_not_hold_is_refused() -> None:
-    with pytest.raises(InputError, match="no entry 'reward_a' with a reward term: it has x, y"):
+    with pytest.raises(InputError, match="no entry 'reward_a' of a reward term: it has x, y"):
         Scaling.of([RewardTerm("a", Kind.RATE, "reward_a")], OWN, FINER).apply(1.0, {"x": 0, "y": 0})
 
 

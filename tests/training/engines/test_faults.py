@@ -218,9 +218,7 @@ def test_a_run_whose_folder_is_deleted_while_it_is_trained_writes_no_more(
         RunFolder.create(tmp_path, walk)
 
     ear = make_ear(does=delete_and_begin_anew)
-    with pytest.raises(
-        RunError, match=r"^The run .* was deleted or replaced while it was trained: nothing was saved\.$"
-    ):
+    with pytest.raises(RunError, match=r"^The run .* was deleted or replaced in training: nothing was saved\.$"):
         train(folder, [ear])
     assert [each.name for each in folder.path.iterdir()] == ["spec.json"]
 

@@ -80,7 +80,7 @@ def test_a_file_of_tuned_values_says_where_they_are_from_and_what_is_given_besid
     assert (spec.agent.batch, spec.agent.epochs, spec.agent.hidden) == (400, 4, (8,))
     (spec,) = asked(algorithm="actor-critic", tuned=file)
     assert (spec.agent, spec.origin) == (ActorCriticAgent(discount=0.9), {})
-    with pytest.raises(InputError, match="no rule carries the values of actor-critic"):
+    with pytest.raises(InputError, match="no rule carries values of actor-critic"):
         asked(algorithm="actor-critic", dt="32ms", tuned=file)
 
 

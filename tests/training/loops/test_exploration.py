@@ -204,7 +204,7 @@ NOISY = PPOAgent(batch=24, minibatch=24, exploration=OrnsteinUhlenbeck("100ms").
 )
 def test_noise_for_another_cycle_time_is_refused(make: Callable[[Agent], Any]) -> None:
     make(PPOAgent(batch=24, minibatch=10, exploration=Pink().at("20ms")))
-    with pytest.raises(InputError, match=r"made for a cycle time of 50ms: here it is 20ms, so call .at\('20ms'\)"):
+    with pytest.raises(InputError, match=r"made for a cycle time of 50ms: here it is 20ms; call .at\('20ms'\)"):
         make(NOISY)
 
 

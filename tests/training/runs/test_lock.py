@@ -98,7 +98,7 @@ def test_a_lock_whose_file_was_deleted_or_replaced_does_not_hold(tmp_path: Path)
     with locked(path) as lock:
         lock.check()
         path.unlink()
-        with pytest.raises(RunError, match="was deleted or replaced while it was trained: nothing was saved"):
+        with pytest.raises(RunError, match="was deleted or replaced in training: nothing was saved"):
             lock.check()
         path.touch()
         with pytest.raises(RunError, match="was deleted or replaced"):

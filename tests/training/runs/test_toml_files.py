@@ -87,8 +87,8 @@ def nested(levels: int) -> Any:  # noqa: ANN401
         ({"a\nb": 1}, "There is the key 'a\\nb': a text is one line of at most 200 printable characters."),
         ({"set": {"\u202e": 1}}, "set has the key '\\u202e': a text is one line of at most 200 printable"),
         ({"tuned": "a" * 4097}, f"tuned is '{'a' * 49}...{'a' * 49}': a text is one line of at most 4096 printable"),
-        ({"seeds": 2**63}, "seeds has the number 9223372036854775808: whole numbers must lie below 2**63."),
-        ({"seeds": [-(10**400)]}, f"seeds has the number -1{'0' * 48}...{'0' * 50}: whole numbers must lie below"),
+        ({"seeds": 2**63}, "seeds is 9223372036854775808: whole numbers must lie below 2**63."),
+        ({"seeds": [-(10**400)]}, "seeds is a number of more than 60 digits: whole numbers must lie below"),
         ({"seeds": nested(21)}, "seeds is nested more than 20 levels deep: give lists and tables of values."),
     ],
 )
@@ -109,5 +109,7 @@ def test_a_tuned_file_is_read_within_the_same_bounds(tmp_path: Path) -> None:
             read_tuned(path)
         assert made_by(path, "ppo") is None
     (tmp_path / "a.toml").write_text(f"[tuned.ppo]\ndt = '16ms'\nbatch = {'9' * 400}\n")
-    with pytest.raises(InputError, match=rf"^{tmp_path}/a\.toml: tuned has the number 9+\.\.\.9+: whole numbers must"):
+    with pytest.raises(
+        InputError, match=rf"^{tmp_path}/a\.toml: tuned is a number of more than 60 digits: whole numbers must"
+    ):
         read_tuned(tmp_path / "a.toml")

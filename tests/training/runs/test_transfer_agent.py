@@ -85,13 +85,13 @@ def test_without_a_cycle_time_of_tuning_nothing_is_carried() -> None:
             "ppo",
             {},
             {"rule": "scaled"},
-            "The rule is 'scaled': it needs tuned_at=..., the cycle time that the values are from.",
+            "The rule is 'scaled': it needs tuned_at=..., the cycle time that the values are from ([tuned] dt).",
         ),
         (
             "actor-critic",
             {},
             {"tuned_at": "4ms"},
-            "tuned_at is 4ms: no rule carries the values of actor-critic to another cycle time.",
+            "tuned_at is 4ms: no rule carries values of actor-critic to another cycle time.",
         ),
     ],
 )

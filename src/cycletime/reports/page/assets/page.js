@@ -75,6 +75,7 @@
       document.documentElement.dataset.theme = "light";
       charts.forEach((chart) => chart.draw());
       document.querySelectorAll("[data-film]").forEach(showFilm);
+      document.querySelectorAll("#tables details").forEach((each) => { each.open = true; });
     });
     app.tables = data.rules;
     app.readyAt = performance.now();
