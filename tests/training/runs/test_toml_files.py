@@ -109,7 +109,5 @@ def test_a_tuned_file_is_read_within_the_same_bounds(tmp_path: Path) -> None:
             read_tuned(path)
         assert made_by(path, "ppo") is None
     (tmp_path / "a.toml").write_text(f"[tuned.ppo]\ndt = '16ms'\nbatch = {'9' * 400}\n")
-    with pytest.raises(
-        InputError, match=rf"^{tmp_path}/a\.toml: tuned is a number of more than 60 digits: whole numbers must"
-    ):
+    with pytest.raises(InputError, match=rf"^{tmp_path}/a\.toml: tuned is a number of more than 60 digits: whole"):
         read_tuned(tmp_path / "a.toml")
