@@ -272,6 +272,7 @@ def test_the_page_s_fresh_pairs_on_the_robot_are_those_of_the_runs() -> None:
     assert "With 200 fresh pairs it is {} less ({} to {})".format(*longer) in page
     assert "from b = 2000 10 ms ends {} below 40 ms, {} to {}, and the bound is 40".format(*longer) in page
     assert "{} above kept ones ({} to {})".format(*told("ppo-robot-2000-fresh", aware, kept)) in page
+    assert "and still {} below 40 ms ({} to {})".format(*told("ppo-robot-2000-fresh", start, aware)) in page
     conditions = judge(data, next(each for each in CLAIMS if each.number == "14")).conditions
     assert [each.p_holds < 0.025 for each in conditions] == [True, True, True, False, True]
     assert min(each.p_fails for each in conditions) > 0.025
@@ -334,6 +335,56 @@ def test_the_page_s_returns_on_the_double_pendulum_are_those_of_the_runs() -> No
     assert f"(at 8 ms, by {_mean(baseline[1].plain) - _mean(aware[1].plain):.0f})" in page
     tuned = _mean(data.outcome("pendulum-grid-winners").cell(dt="16ms").scores)
     assert f"at 16 ms, where it is worth {tuned - _mean(baseline[2].scores):.0f} of 9,360" in page
+
+
+def test_the_page_s_intervals_on_the_double_pendulum_are_those_of_pairs() -> None:
+    data, page = read_paper_results(RESULTS), _in_one_line(PAGE)
+    kept, shrunk = (
+        np.mean([data.outcome(f"pendulum-{rule}").cell(dt="32ms", batch=batch).scores for batch in BATCHES], axis=0)
+        for rule in ("constant", "dt-aware")
+    )
+    worse, at_32ms = _mean(shrunk - kept), ttest_rel(shrunk, kept).confidence_interval()
+    assert f"makes no difference ({worse:.0f} worse, {at_32ms.low:.0f} to {at_32ms.high:.0f})" in page
+    way = {"task": "double-pendulum", "learn_when": "episode_end", "initial_weights": "released", "dt": "4ms"}
+    aware, baseline = (data.outcome("ppo-released-code").cell(rule=rule, **way) for rule in ("dt-aware", "baseline"))
+    assert aware.seeds == baseline.seeds
+    ahead, ends = _mean(aware.scores - baseline.scores), ttest_rel(aware.scores, baseline.scores).confidence_interval()
+    assert f"dt-aware values are ahead by {ahead:.0f} ({ends.low:.0f} to {ends.high:.0f})" in page
+
+
+def test_the_longest_batch_time_is_best_on_the_double_pendulum_and_by_the_plain_mean_nowhere() -> None:
+    outcome = read_paper_results(RESULTS).outcome("pendulum-dt-aware")
+    cells = {dt: [outcome.cell(dt=dt, batch=batch) for batch in BATCHES] for dt in DTS}
+    assert {max(BATCHES, key=lambda batch: _mean(cells[dt][BATCHES.index(batch)].scores)) for dt in DTS} == {8000}
+    assert 8000 not in {max(BATCHES, key=lambda batch: _mean(cells[dt][BATCHES.index(batch)].plain)) for dt in DTS}
+    assert "is best at every cycle time (by the plain mean at none)" in _in_one_line(PAGE)
+
+
+def test_what_pairs_of_equal_seeds_save_is_what_the_page_on_statistics_says() -> None:
+    data, saved, correlations = read_paper_results(RESULTS), list[float](), list[float]()
+    aware = [data.outcome(f"sac-{task}dt-aware") for task in ("", "pendulum-")]
+    base = [data.outcome(f"sac-{task}baseline") for task in ("", "pendulum-")]
+    pairs = [(data.outcome("sac-scaled").cell(dt=dt), base[0].cell(dt=dt)) for dt in DTS if dt != "16ms"]
+    for tuned, kept in zip(aware, base, strict=True):
+        for dt in DTS:
+            both = [tuned.cell(dt=dt, rule=rule) for rule in ("tuned", "tuned-scaled")]
+            pairs += [(each, kept.cell(dt=dt)) for each in both] + ([] if dt == "16ms" else [(both[0], both[1])])
+    for one, other in pairs:
+        n = min(len(one.seeds), len(other.seeds))
+        assert one.seeds[:n] == other.seeds[:n]
+        x, y = one.scores[:n], other.scores[:n]
+        widths = [
+            np.diff(test(x, y).confidence_interval()).item()
+            for test in (ttest_rel, partial(ttest_ind, equal_var=False))
+        ]
+        saved.append(widths[0] / widths[1])
+        correlations.append(np.corrcoef(x, y)[0, 1])
+    page = _in_one_line(ROOT / "docs" / "statistics.md")
+    told = f"{np.mean(correlations):.1f} on average ({min(correlations):.1f} to {max(correlations):.1f})".replace(
+        "0.", "."
+    )
+    assert f"are correlated by {told}" in page
+    assert f"{np.mean(saved):.1f} times as wide ({min(saved):.1f} to {max(saved):.1f})" in page
 
 
 def test_the_page_s_behaviour_is_that_of_the_policies() -> None:
