@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cycletime.duration import Duration
 from cycletime.experiments.horizons import ranking
 from cycletime.experiments.horizons.candidates import ALGORITHM_SPECS, TASK_SETS
 from cycletime.experiments.horizons.page import fill_page
@@ -90,6 +91,32 @@ def test_more_updates_gain_nothing_over_a_kept_gamma_on_average_and_lose_at_the_
     assert average.low < 0 < average.high
     assert worst.high < 0
     assert f"gains nothing on average ({average})" in " ".join(PAGE.read_text().split())
+
+
+def _score_of(algorithm: str, task: str, kind: str, rule: str, begun: str, dt: str) -> float:
+    """A single cell of the trial: the normalised score at a cycle time, from a starting point at another."""
+    trial = KEPT[algorithm].trial
+    (start,) = (each for each in trial.begun(kind, task) if each.values.dt == Duration(begun))
+    return float(trial.scores(rule, start)[0][trial.targets(start).index(Duration(dt))])
+
+
+def test_the_page_s_single_scores_are_those_of_the_trial() -> None:
+    page, trial = " ".join(PAGE.read_text().split()), KEPT["ppo"].trial
+    scale, runs = trial.scales["pendulum"], trial.outcomes["pendulum"]
+    at_home, best = (
+        runs.cell(dt="128ms", **values).scores.mean()
+        for tuned in [scale.retuned[Duration("128ms")]]
+        for values in (
+            {"batch": 2000, "discount": 0.99, "trace_decay": 0.95},
+            {name: tuned[name] for name in ("batch", "discount", "trace_decay")},
+        )
+    )
+    untuned = [_score_of("ppo", "pendulum", "untuned", rule, "128ms", "8ms") for rule in ("dt-aware", "floor-6")]
+    there = (at_home - scale.nothing) / (best - scale.nothing)
+    assert f"scores {there:.2f}; at 8 ms `dt-aware` then has {untuned[0]:.2f}, `horizons` {untuned[1]:.2f}." in page
+    rules = ("floor-6", "floor-6-more-updates", "baseline")
+    one, more, kept = (f"{_score_of('sac', 'cart-pole', 'tuned', rule, '32ms', '64ms'):.2f}" for rule in rules)
+    assert f"from 32 to 64 ms rises from {one} to {more}, and has {kept} with a kept gamma" in page
 
 
 def test_nothing_is_tried_before_the_list_is_frozen() -> None:
