@@ -274,7 +274,7 @@ def _train_nothing(words: str, out: Path) -> list[dict[str, Any]]:
             "--tuned-at 16ms --dt 32ms --batch 400 --minibatch 10",
             "ppo at 32ms: batch 200, minibatch 5, discount 0.9801, trace_decay 0.9025 (dt-aware from 16ms)\n"
             "note: Rule 'dt-aware', since none was named: from gamma .99 and lambda .95 the paper's rule "
-            "scored 91 % of retuning on four small tasks, horizons 79 %. Once 'cycletime tune FILE --horizons' has "
+            "scored 91 % of retuning PPO on four small tasks, horizons 79 %. Once 'cycletime tune FILE --horizons' has "
             "tuned them, give --tuned FILE.\n",
         ),
         (

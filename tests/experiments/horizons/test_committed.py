@@ -145,10 +145,11 @@ def test_what_users_are_told_to_do_quotes_the_trial() -> None:
     quoted = {
         ("ppo", "untuned"): (PPO.recommended.untuned, ["dt-aware", "floor-6"]),
         ("ppo", "tuned"): (PPO.recommended.tuned, ["floor-6", "dt-aware"]),
-        ("sac", "untuned"): (SAC.recommended.untuned, ["baseline", "scaled"]),
-        ("sac", "tuned"): (SAC.recommended.tuned, ["baseline", "scaled"]),
+        ("sac", "untuned"): (SAC.recommended.untuned, ["baseline", "scaled", "floor-6-more-updates"]),
+        ("sac", "tuned"): (SAC.recommended.tuned, ["baseline", "scaled", "floor-6-more-updates"]),
     }
     for (algorithm, kind), (advice, rules) in quoted.items():
         trial = KEPT[algorithm].trial
         shares = [round(100 * trial.interval(rule, kind, "average").value) for rule in rules]
         assert [int(each) for each in re.findall(r"(\d+) %", advice.why)] == shares
+        assert f"retuning {algorithm.upper()} on" in advice.why  # which A2C, TD3, DDPG and TQC quote
