@@ -201,6 +201,14 @@ def test_outputs_that_the_docs_show_stand_in_the_results() -> None:
                 assert block in kept + "\n", f"{page.relative_to(ROOT)}: {block[:60]!r} is in none of {named}"
 
 
+def test_how_often_advice_is_wrong_stands_in_the_results() -> None:
+    kept, page = ((ROOT / name).read_text().splitlines() for name in ("results/advise.txt", "docs/advise.md"))
+    rows = [line for line in kept if line.startswith("| ")]
+    assert len(rows) == 5
+    assert set(rows) <= set(page)
+    assert "`--first-seeds 10` or 20: the same line then has {} or {} %.".format(*kept[-1].split(" and ")) in page
+
+
 def test_the_agreement_with_pybullet_stands_in_the_results() -> None:
     kept = (ROOT / "results" / "closed-form-against-pybullet.txt").read_text()
     rows = re.findall(r"16ms .*200 episodes.* median (\S+), worst (\S+),", kept)
