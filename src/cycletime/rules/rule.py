@@ -104,7 +104,6 @@ OFF_POLICY = Recommendations(
     Recommendation("tuned", f"from tuned {_KEPT.format(99, 94, 100)}"),
 )
 
-
 _LAWS = {
     "kept": laws.KEPT,
     "count": laws.COUNT,
