@@ -118,7 +118,7 @@ def parts_of(line: Mapping[str, list[TrainingJob]]) -> Iterable[list[TrainingJob
     for trainees in line.values():
         spec = trainees[0].folder.spec
         engine = engine_for(spec)
-        most = len(trainees) if engine.name == "cuda" else engine.together(spec)
+        most = len(trainees) if engine.name == "cuda" else engine.max_batch_size(spec)
         for first in range(0, len(trainees), most):
             yield trainees[first : first + most]
 

@@ -197,7 +197,7 @@ def scheduler() -> dict[str, float]:
         folder = StudyFolder.create(Path(place) / "study", study)
         plan = Plan.of(study)
         states = folder.states(planned.name for planned in plan.runs)
-        if len(states) != PLANNED or plan.turns(plan.runs, 2) != 2:
+        if len(states) != PLANNED or plan.workers_needed(plan.runs, 2) != 2:
             raise SystemExit(f"{len(states)} runs are planned: these should be {PLANNED}")
     return {"mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "s": time.monotonic() - began}
 

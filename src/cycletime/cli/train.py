@@ -165,7 +165,7 @@ class Train(AgentOptions, TaskOptions):
             _refuse_begun(folders)
         if runs_on_robot(specs[0]):
             return train_robots_by_id(folders, self)
-        batch = make_batch(specs[: engine_for(specs[0]).together(specs[0])])
+        batch = make_batch(specs[: engine_for(specs[0]).max_batch_size(specs[0])])
         for folder in folders:
             folder.make()
         if self.resume and not any(folder.has_begun or folder.is_finished for folder in folders):

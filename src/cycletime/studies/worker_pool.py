@@ -126,7 +126,7 @@ class WorkerPool:
                 worker = self._track(name)
                 for event in worker.reader.new_events():
                     worker.apply(event)
-        self._start(plan.turns(free, self.executor.workers) - len(self.workers))
+        self._start(plan.workers_needed(free, self.executor.workers) - len(self.workers))
         while self.workers:
             if stop() and not self.is_stopping:
                 self._request_stop()
@@ -141,7 +141,7 @@ class WorkerPool:
                 states = self.folder.states(planned.name for planned in plan.runs)
                 free = self.folder.runs_left(plan, states, is_unclaimed=True)
                 room = self.executor.workers - len(self.workers)
-                self._start(min(room, plan.turns(free, self.executor.workers)))
+                self._start(min(room, plan.workers_needed(free, self.executor.workers)))
 
     def _start(self, count: int) -> None:
         if count <= 0:

@@ -44,7 +44,7 @@ class SteppedEngine(Engine):
     name: ClassVar[str] = "stepped"
 
     def make_batch(self, specs: Sequence[RunSpec]) -> SteppedBatch:
-        spec = self.only_run(specs)
+        spec = self.single_run(specs)
         check_device(spec.engine.device)
         return SteppedBatch(spec)
 

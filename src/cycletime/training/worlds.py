@@ -246,7 +246,7 @@ def make_env(
     _refuse_without_gymnasium()
     keywords = {} if render_mode is None else {"render_mode": render_mode}
     if isinstance(world, ClosedFormWorld):
-        return _held_task(f"cycletime/{tasks.CLOSED_FORMS[world.name]}-v0", world.env_dt, dt, keywords, delay)
+        return _make_task_env(f"cycletime/{tasks.CLOSED_FORMS[world.name]}-v0", world.env_dt, dt, keywords, delay)
     if isinstance(world, RobotEnv):
         raise InputError(
             f"{world.name} is on an arm, and only who knows where that is can make it: see 'cycletime robot run', or "
@@ -257,27 +257,29 @@ def make_env(
     from cycletime.tasks.env_errors import EnvErrorWrapper, raise_as_env_error
 
     with raise_as_env_error(world.name, "its making"):
-        return EnvErrorWrapper(_held(world, dt, keywords, delay), world.name)
+        return EnvErrorWrapper(_make_gymnasium_env(world, dt, keywords, delay), world.name)
 
 
-def _held_task(
+def _make_task_env(
     name: str, env_dt: Duration, dt: Duration, keywords: dict[str, Any], delay: DelayLike | None
 ) -> gymnasium.Env[Any, Any]:
     """A task in closed form, which holds actions itself; a delay must be inside of what holds them."""
     if delay is None:
-        return _made(name, {**keywords, "dt": dt, "env_dt": env_dt})
+        return _gymnasium_make(name, {**keywords, "dt": dt, "env_dt": env_dt})
     from cycletime.tasks import CycleTime
 
-    return CycleTime(_late(_made(name, {**keywords, "dt": env_dt, "env_dt": env_dt}), delay, None), dt)
+    return CycleTime(_with_delay(_gymnasium_make(name, {**keywords, "dt": env_dt, "env_dt": env_dt}), delay, None), dt)
 
 
-def _late(env: gymnasium.Env[Any, Any], delay: DelayLike | None, env_dt: Duration | None) -> gymnasium.Env[Any, Any]:
+def _with_delay(
+    env: gymnasium.Env[Any, Any], delay: DelayLike | None, env_dt: Duration | None
+) -> gymnasium.Env[Any, Any]:
     from cycletime.tasks.delays import ActionDelay
 
     return env if delay is None else ActionDelay(env, delay, env_dt=env_dt)
 
 
-def _held(
+def _make_gymnasium_env(
     world: GymnasiumEnv, dt: Duration, keywords: dict[str, Any], delay: DelayLike | None
 ) -> gymnasium.Env[Any, Any]:
     from cycletime.tasks import CycleTime
@@ -286,26 +288,26 @@ def _held(
     _let_mujoco_draw_without_a_screen(keywords)
     if world.env_dt is not None:
         cycle_steps(dt, world.env_dt)  # before any simulator is started
-    name = _registered(world)
+    name = _registered_id(world)
     env: gymnasium.Env[Any, Any]
     env_dt = world.env_dt
     if env_dt is not None and name in RETIMINGS:
         env, env_dt = retime(name, env_dt, **keywords), None  # which it says itself
     else:
-        env = _made(name, keywords)
+        env = _gymnasium_make(name, keywords)
     closed_forms = sys.modules.get("cycletime.tasks.closed_form_env")  # imported, with JAX, where env is one of them
     if closed_forms and isinstance(env.unwrapped, closed_forms.ClosedFormEnv):
         env.close()
-        return _held_task(name, world.env_dt or env.unwrapped.task.env_dt, dt, keywords, delay)
+        return _make_task_env(name, world.env_dt or env.unwrapped.task.env_dt, dt, keywords, delay)
     try:
         ActionBounds.of(env)  # first: whoever is asked for a time step should not find then that no agent can act
-        return CycleTime(_late(env, delay, env_dt), dt, env_dt=env_dt)
+        return CycleTime(_with_delay(env, delay, env_dt), dt, env_dt=env_dt)
     except InputError:
         env.close()
         raise
 
 
-def _registered(world: GymnasiumEnv) -> str:
+def _registered_id(world: GymnasiumEnv) -> str:
     """The id by which Gymnasium knows the environment, once the module that registers it is imported."""
     refuse_unknown_env(world)
     module, _, name = world.name.rpartition(":")
@@ -339,7 +341,7 @@ def _refuse_unregistered(name: str) -> None:
         raise _no_environment(name, error) from error
 
 
-def _made(name: str, keywords: dict[str, Any]) -> gymnasium.Env[Any, Any]:
+def _gymnasium_make(name: str, keywords: dict[str, Any]) -> gymnasium.Env[Any, Any]:
     import gymnasium
     from gymnasium.error import DependencyNotInstalled
 
