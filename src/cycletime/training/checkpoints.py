@@ -24,7 +24,7 @@ from cycletime.training.atomic_files import make_folder, move, sweep, write_whol
 from cycletime.training.bounded_npz import open_npz
 from cycletime.training.learning_curve import EpisodeBins, Episodes
 from cycletime.training.policy_file import SavedPolicy
-from cycletime.training.sealed_json import check_seal, parse_json, sealed_text
+from cycletime.training.sealed_json import check_seal, parse_json, refuse_unreadable, sealed_text
 
 Tree = TypeVar("Tree")
 
@@ -213,14 +213,10 @@ def _read(folder: Path, identity: str, without: str | None = None) -> Checkpoint
 
 @contextmanager
 def _damage(path: Path) -> Iterator[None]:
-    """Tell a file that is damaged from one that may not be read, which nobody should delete."""
     try:
         yield
-    except (DamagedError, MemoryError):
+    except DamagedError:
         raise
-    except PermissionError as error:
-        raise RunError(
-            f"{path} may not be read by you ({error.strerror}): have its owner give you the right to, and resume."
-        ) from error
     except Exception as error:  # zipfile, zlib and NumPy have a dozen of them for what is damaged
+        refuse_unreadable(path, error)
         raise DamagedError(f"is damaged: its {path.name} cannot be read") from error

@@ -40,7 +40,7 @@ from cycletime.training.bounded_npz import BoundedNpz, open_npz
 from cycletime.training.finished_run import MEASURES, FinishedRun, find_fault
 from cycletime.training.learning_curve import LINES, Columns, EpisodeBins, Episodes
 from cycletime.training.policy_file import SavedPolicy
-from cycletime.training.sealed_json import error_reason, parse_json
+from cycletime.training.sealed_json import error_reason, parse_json, refuse_unreadable
 from cycletime.training.spec import RunSpec
 
 FORMAT = 1
@@ -308,6 +308,7 @@ class Bundle:
         except (FileNotFoundError, DamagedFileError):
             raise
         except Exception as error:  # zipfile, zlib and NumPy have a dozen of them for what is damaged
+            refuse_unreadable(self.path, error)
             raise DamagedFileError(self.path, error_reason(error)) from error
 
 
