@@ -1,4 +1,4 @@
-"""Who computes a study: the interface of executors, processes on this machine, and the choice by name."""
+"""Executors of studies: their interface, processes on this machine, and the choice by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a study has to do: its runs, each once though cells may share it, in groups that one program serves."""
+"""The plan of a study: its runs, each once though cells may share it, in groups of one program."""
 
 from __future__ import annotations
 

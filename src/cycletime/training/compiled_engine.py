@@ -35,13 +35,13 @@ _OF_LANES, _PERIOD, _ROWS = "state.", "period", "state.buffer.rows"
 
 @dataclass(frozen=True)
 class _LaneSnapshots:
-    """Where all lanes are; fetched from the device once, however many of them are asked for."""
+    """The state of all lanes, fetched from the device at most once."""
 
     position: CompiledPosition
     loop: CompiledLoop
 
     def arrays(self, lane: int) -> dict[str, NDArray[Any]]:
-        """A lane's arrays, as if it were alone; of its buffer, what it can fill."""
+        """A lane's arrays, as those of a run alone, with the rows of the buffer that it can fill."""
         if self.loop.width == 1:
             return {**self._arrays, _ROWS: self._arrays[_ROWS][: self.loop.room]}
         return {name: _split(name, array, lane) for name, array in self._arrays.items()}
@@ -148,7 +148,7 @@ class CompiledEngine(Engine):
         return None
 
     def program(self, spec: RunSpec) -> str:
-        """All but seeds and rates."""
+        """All fields but seeds and rates."""
         data = spec.as_json()
         rates = {each.name for each in fields(spec.own_agent) if each.metadata.get("rate")}  # type: ignore[arg-type]
         options = dict.fromkeys(rates & data["agent"].keys() & set(OPTIONAL_RATES), "set")
@@ -168,7 +168,7 @@ class CompiledEngine(Engine):
         return CompiledBatch(tuple(specs))
 
     def cost(self, spec: RunSpec) -> Cost:
-        """Tried; where there is no GPU for it, what is known of an H200."""
+        """Measured; without a GPU, the known cost on an H200."""
         try:
             return super().cost(spec)
         except NoGpuError:
@@ -197,7 +197,7 @@ def make_loop(spec: RunSpec) -> CompiledLoop:
 
 @dataclass(frozen=True)
 class CompiledBatch(RunBatch):
-    """Runs that one program can carry; it has lanes for `width` of them, and repeats one where there are fewer."""
+    """Runs in the lanes of one program, at most `width` of them; lanes without a run repeat one."""
 
     specs: tuple[RunSpec, ...]
     _dropped: set[int] = field(default_factory=set, init=False)
@@ -239,7 +239,7 @@ class CompiledBatch(RunBatch):
     def _train_level_runs(
         self, runs: Sequence[int], at: Sequence[Arrays | None], until: int | None
     ) -> Generator[Mapping[int, Chunk], None, dict[int, Arrays | None]]:
-        """Train runs that are level, until a learning period; where they are then, without those that are finished."""
+        """Train runs at the same learning period up to a later one; the arrays of those that are not finished then."""
         seeds, agents = zip(*((self.specs[run].seed, self.specs[run].bound_agent) for run in runs), strict=True)
         given = [each for each in at if each is not None]  # all of them, or none where they are at their start
         position = self._joined_position(given) if given else None
@@ -275,7 +275,7 @@ class CompiledBatch(RunBatch):
         return CompiledPosition(tree["state"], int(tree["period"]), tree["ended_env_steps"], tree["ended_agent_steps"])
 
     def _with_spare_rows(self, lane: Arrays) -> dict[str, NDArray[Any]]:
-        """A lane's arrays, with the rows of the buffer that the run cannot fill."""
+        """A lane's arrays, its buffer padded with the rows that the run cannot fill."""
         rows, more = lane.get(_ROWS), self.loop.shape.capacity - self.loop.room
         if not more or rows is None or rows.shape[:1] != (self.loop.room,):  # of the last two somebody else complains
             return dict(lane)

@@ -163,7 +163,7 @@ class RobotEnv(GymnasiumEnv):
 
 @dataclass(frozen=True)
 class ForeignEnv(GymnasiumEnv):
-    """What a trainer of another library trains on: a name that it understands."""
+    """An environment that only another library's trainer knows, by name."""
 
     def __post_init__(self) -> None:
         """Count in milliseconds, unless a time step is given: then budgets in seconds are whole numbers of steps."""
@@ -174,7 +174,7 @@ World = ClosedFormWorld | GymnasiumEnv
 
 
 def world_of(task: str | None, env: str | None, env_dt: DurationLike | None, robot: RobotKind | None = None) -> World:
-    """The world that someone asks for: a task in closed form, or a Gymnasium environment, which may be a robot's."""
+    """The world of a request: a task in closed form, or a Gymnasium environment, which may be a robot's."""
     if (task is None) == (env is None):
         raise InputError("Give either a task (such as reacher) or an env (a Gymnasium id).")
     step = None if env_dt is None else Duration(env_dt)

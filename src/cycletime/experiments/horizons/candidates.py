@@ -1,4 +1,4 @@
-"""What is compared: candidate rules of PPO and SAC, and the studies of the search and of the trial.
+"""The candidate rules of PPO and SAC, and the studies of the search and of the trial.
 
 Many rules give the same values at many cycle times, and studies that follow one another leave a GPU idle at their ends.
 So there is one study for each task, whose points are the values that some rule gives, each once.

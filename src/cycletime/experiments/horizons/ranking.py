@@ -1,4 +1,4 @@
-"""How rules compare: scores between doing nothing (0) and tuning at each cycle time (1), from several starting points.
+"""Comparison of rules by scores from 0 (doing nothing) to 1 (tuning at each cycle time), from several starting points.
 
 Of a rule and a kind of starting points, the *average* is over the other cycle times, the starting points on a task and
 then the tasks; the *worst* has the lowest of the cycle times in place of their mean. At its own cycle time a starting
