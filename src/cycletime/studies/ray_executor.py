@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from cycletime.errors import InputError, MachineError, first_line
+from cycletime.errors import InputError, MachineError, first_line, kind_and_first_line
+from cycletime.extras import require_extras
 from cycletime.processes import owning_children
 from cycletime.studies.events import events_file
 from cycletime.studies.worker import work, worker_environment
@@ -37,10 +38,8 @@ class RayExecutor:
         """
         if not gpus >= 0:
             raise InputError(f"gpus is {gpus}: it must be at least 0.")
-        try:
+        with require_extras("The executor ray"):
             import ray
-        except ImportError:
-            raise InputError("Ray is not installed: pip install 'cycletime[ray]'.") from None
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
         if address is None:
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -98,8 +97,7 @@ class RayExecutor:
                 cause = getattr(error, "cause", None) or error
                 if isinstance(cause, MachineError):
                     raise MachineError(str(cause)) from error
-                lines = str(cause).strip().splitlines() or [""]
-                reasons[name] = f"{type(cause).__name__}: {lines[0].rstrip('.')}"
+                reasons[name] = kind_and_first_line(cause)
         return reasons
 
     def stop(self, study: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cycletime.errors import InputError, RunError
+from cycletime.extras import require_extras
 from cycletime.processes import owning_children
 from cycletime.studies.worker import work, worker_environment
 
@@ -45,10 +46,8 @@ class SlurmExecutor:
             name, equals, _ = option.partition("=")
             if not equals or not name.strip("-"):
                 raise InputError(f"sbatch is {option!r}: give it as NAME=VALUE, such as account=lab.")
-        try:
+        with require_extras("The executor slurm"):
             import submitit  # noqa: F401
-        except ImportError:
-            raise InputError("submitit is not installed: pip install 'cycletime[slurm]'.") from None
         for command in ("sbatch", "squeue", "scancel"):
             if shutil.which(command) is None:
                 raise InputError(f"Slurm's {command} is not on this machine: give the command on a login node.")

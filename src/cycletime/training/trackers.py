@@ -17,7 +17,7 @@ from struct import Struct
 from types import MappingProxyType, ModuleType
 from typing import Any, TypeAlias
 
-from cycletime.errors import InputError
+from cycletime.errors import InputError, kind_and_first_line
 from cycletime.training.observers import Progress, Status, TrainingObserver
 from cycletime.training.run_folder import RunFolder
 
@@ -92,7 +92,7 @@ class Tracker(TrainingObserver, ABC):
         except InputError:
             raise
         except Exception as error:
-            raise InputError(f"{type(self).__name__} could not begin: {_first_line(error)}.") from error
+            raise InputError(f"{type(self).__name__} could not begin: {kind_and_first_line(error)}.") from error
         self._is_open = True
 
     def update(self, progress: Progress) -> None:
@@ -134,13 +134,7 @@ class Tracker(TrainingObserver, ABC):
             call()
         except Exception as error:
             self._is_open = False
-            self.warn(f"{type(self).__name__} failed; disabled for this run: {_first_line(error)}.")
-
-
-def _first_line(error: Exception) -> str:
-    """The first line of what the error says, since services like to add advice and traces."""
-    said = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-    return f"{type(error).__name__}: {said}".rstrip(": .")
+            self.warn(f"{type(self).__name__} failed; disabled for this run: {kind_and_first_line(error)}.")
 
 
 _ENDING = ".cycletime"

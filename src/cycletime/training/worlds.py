@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -16,7 +15,8 @@ from numpy.typing import NDArray
 
 from cycletime import tasks
 from cycletime.duration import Duration, DurationLike, cycle_steps
-from cycletime.errors import InputError, did_you_mean, quote
+from cycletime.errors import InputError, did_you_mean, first_line, quote
+from cycletime.extras import require_extras
 
 if TYPE_CHECKING:
     import gymnasium
@@ -243,7 +243,8 @@ def make_env(
     For 'module:Name-v0' the module is imported first, which runs its code. A delay is how late actions take effect, in
     whole steps of the environment.
     """
-    _refuse_without_gymnasium()
+    with require_extras(world.name):
+        import_module("gymnasium")
     keywords = {} if render_mode is None else {"render_mode": render_mode}
     if isinstance(world, ClosedFormWorld):
         return _make_task_env(f"cycletime/{tasks.CLOSED_FORMS[world.name]}-v0", world.env_dt, dt, keywords, delay)
@@ -317,15 +318,15 @@ def _registered_id(world: GymnasiumEnv) -> str:
         except ImportError as error:
             remedy = "install it, or put its folder on PYTHONPATH; PYTHONPATH=. finds one in the current folder"
             raise InputError(
-                f"{world.name!r} needs a module that cannot be imported: {_line(error)}: {remedy}."
+                f"{world.name!r} needs a module that cannot be imported: {first_line(error)}: {remedy}."
             ) from error
         _refuse_unregistered(name)
     return name
 
 
 def _refuse_unregistered(name: str) -> None:
-    _refuse_without_gymnasium()
-    import gymnasium
+    with require_extras(name):
+        import gymnasium
     from gymnasium.envs.registration import find_highest_version, get_env_id, parse_env_id
 
     if name in gymnasium.registry:
@@ -349,31 +350,22 @@ def _gymnasium_make(name: str, keywords: dict[str, Any]) -> gymnasium.Env[Any, A
         env: gymnasium.Env[Any, Any] = gymnasium.make(name, **keywords)
     except DependencyNotInstalled as error:
         raise InputError(
-            f"{name!r} needs a package that is not installed ({_line(error)}): for MuJoCo's environments "
+            f"{name!r} needs a package that is not installed ({first_line(error)}): for MuJoCo's environments "
             "pip install 'cycletime[mujoco]'."
         ) from error
     except gymnasium.error.Error as error:
         raise _no_environment(name, error) from error
     except ImportError as error:
-        raise InputError(f"{name!r} needs a module that cannot be imported: {_line(error)}.") from error
+        raise InputError(f"{name!r} needs a module that cannot be imported: {first_line(error)}.") from error
     return env
 
 
 def _no_environment(name: str, error: Exception) -> InputError:
     ours = f", or task={name.lower()!r}" if name.lower() in tasks.CLOSED_FORMS else ""
     return InputError(
-        f"{name!r} is not an environment that Gymnasium can make ({_line(error)}): give an id such as 'Reacher-v5', or "
-        f"'module:Name-v0' for one that a module registers{ours}."
+        f"{name!r} is not an environment that Gymnasium can make ({first_line(error)}): give an id such as "
+        f"'Reacher-v5', or 'module:Name-v0' for one that a module registers{ours}."
     )
-
-
-def _refuse_without_gymnasium() -> None:
-    if find_spec("gymnasium") is None:
-        raise InputError("Gymnasium is not installed: pip install gymnasium.")
-
-
-def _line(error: Exception) -> str:
-    return str(error.args[0] if error.args else error).split("\n")[0].rstrip(".")  # a KeyError's text has quotes
 
 
 def _let_mujoco_draw_without_a_screen(keywords: dict[str, Any]) -> None:
