@@ -34,7 +34,7 @@ from cycletime.training.learning_curve import EpisodeBins, Episodes
 from cycletime.training.policy_file import SavedPolicy
 from cycletime.training.run_recorder import TrainingJob
 from cycletime.training.spec import RunSpec
-from cycletime.training.trainer import CompletedRun, ResultSink, RunOutcome
+from cycletime.training.trainer import CompletedRun, ResultSink, TrainingOutcome
 from cycletime.training.worlds import ActionBounds
 
 NULL_RUNS, NULL_MOST_S = 1000, 20.0
@@ -93,7 +93,7 @@ def made_up(spec: RunSpec, *, binned: bool) -> FinishedRun:
 def null_worker(arguments: Sequence[str]) -> int:
     """A worker whose training takes no time."""
 
-    def train(trainees: Sequence[TrainingJob], shelf: ResultSink, **_: object) -> list[RunOutcome | Exception]:
+    def train(trainees: Sequence[TrainingJob], shelf: ResultSink, **_: object) -> list[TrainingOutcome | Exception]:
         for trainee in trainees:
             last: Any = CompletedRun(trainee, made_up(trainee.folder.spec, binned=False))  # type: ignore[arg-type]
             shelf.finish([last])

@@ -78,9 +78,8 @@ class Tracker(TrainingObserver, ABC):
     def log(self, env_steps: int, values: Mapping[str, float]) -> None:
         """Log values, named in two namespaces (`charts/episodic_return`, `losses/policy_loss`), at a step."""
 
-    @abstractmethod
     def close_run(self, status: Status) -> None:
-        """Write what is left and close the run."""
+        """Write what is left and close the run; by default nothing is left."""
 
     def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
         spec = folder.spec
@@ -173,9 +172,6 @@ class TensorBoard(Tracker):
     def log(self, env_steps: int, values: Mapping[str, float]) -> None:
         points = [self._summary.Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
         self._append(step=env_steps, summary=self._summary.Summary(value=points))
-
-    def close_run(self, status: Status) -> None:
-        """Nothing is left to write."""
 
     def _append(self, **content: Any) -> None:  # noqa: ANN401 - fields of a protocol buffer
         event = self._event.Event(wall_time=time.time(), **content)

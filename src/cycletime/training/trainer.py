@@ -35,7 +35,7 @@ LONGEST_WAIT_S = 600.0
 """How long a checkpoint waits for a position to go on from exactly, where episodes are long: at an episode's end."""
 MOST_TIME_SAVING = 0.05
 """The share of the time that checkpoints may take; large ones come less often."""
-RunOutcome: TypeAlias = Literal["finished", "stopped"]
+TrainingOutcome: TypeAlias = Literal["finished", "stopped"]
 Clock: TypeAlias = Callable[[], float]
 
 
@@ -180,7 +180,7 @@ def train_batches(
     stop: Callable[[], bool],
     checkpoint_s: float = CHECKPOINT_S,
     batch: RunBatch | None = None,
-) -> Iterator[list[RunOutcome | Exception]]:
+) -> Iterator[list[TrainingOutcome | Exception]]:
     """Train runs of one engine in their folders, as many at a time as it trains together; `batch` are the first."""
     from cycletime.training.progress_bar import show_progress  # rich is not on every machine that trains
 
@@ -207,14 +207,14 @@ def train_batch(
     checkpoint_s: float = CHECKPOINT_S,
     batch: RunBatch | None = None,
     clock: Clock = time.monotonic,
-) -> list[RunOutcome | Exception]:
+) -> list[TrainingOutcome | Exception]:
     """Train runs of one program together to their ends, each from its last checkpoint; finished runs are left alone.
 
     `stop` is asked about once a second, and there are at least `checkpoint_s` seconds between two checkpoints; `batch`
     are the runs, if they were made ready before, and is closed. A run's error ends that run alone, an engine's all.
     """
     sink = sink or FolderSink()
-    outcomes: dict[int, RunOutcome | Exception] = {}
+    outcomes: dict[int, TrainingOutcome | Exception] = {}
     claimed: dict[int, TrainingJob] = {}
     allow_open_files(len(jobs))
     with ExitStack() as held:
@@ -243,7 +243,7 @@ def _train_claimed(
     checkpoint_s: float,
     batch: RunBatch | None,
     clock: Clock,
-) -> list[RunOutcome | Exception]:
+) -> list[TrainingOutcome | Exception]:
     if not jobs:
         return []
     try:
@@ -273,7 +273,7 @@ class _BatchTraining:
         self.recorders: dict[int, RunRecorder] = {}
         self.unsaved: dict[int, Chunk] = {}
         """Their newest chunks, unless these have been saved."""
-        self.outcomes: dict[int, RunOutcome | Exception] = {}
+        self.outcomes: dict[int, TrainingOutcome | Exception] = {}
 
     def begin(self, run: int, job: TrainingJob) -> None:
         try:
@@ -358,7 +358,7 @@ class _BatchTraining:
         except Exception as error:
             self.end_run(run, error)
 
-    def end_run(self, run: int, outcome: RunOutcome | Exception) -> None:
+    def end_run(self, run: int, outcome: TrainingOutcome | Exception) -> None:
         recorder, _ = self.recorders.pop(run, None), self.unsaved.pop(run, None)
         self.outcomes[run] = outcome
         if isinstance(outcome, Exception):

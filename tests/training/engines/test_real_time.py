@@ -25,7 +25,7 @@ from cycletime.training.observers import TrainingObserver
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.run_recorder import TrainingJob
 from cycletime.training.spec import EngineSpec, RunSpec
-from cycletime.training.trainer import RunOutcome, train_batch
+from cycletime.training.trainer import TrainingOutcome, train_batch
 from cycletime.training.worlds import ClosedFormWorld, GymnasiumEnv, RobotEnv, make_env, world_of
 from tests.robots.toy_robot import ToyRobot
 from tests.robots.ur.virtual import VirtualArm, VirtualClock
@@ -58,7 +58,7 @@ class Told(TrainingObserver):
 
 def train(
     out: Path, robot: ToyRobot, told: Told | None = None, checkpoint_s: float = 1e9
-) -> tuple[RunFolder, RunOutcome | Exception]:
+) -> tuple[RunFolder, TrainingOutcome | Exception]:
     spec = a_spec()
     folder = RunFolder.create(out, spec)
     group = RealTimeBatch(spec, robot)
