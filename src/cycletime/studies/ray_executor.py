@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from cycletime.extras import require_extras
 from cycletime.processes import owning_children
 from cycletime.studies.events import events_file
 from cycletime.studies.worker import work, worker_environment
+from cycletime.studies.worker_pool import Executor
 from cycletime.training.machine import cores
 
 CONNECT_TIMEOUT_S = 10.0
@@ -23,8 +24,8 @@ GPU_MEMORY_FRACTION = 0.9
 """Share of a task's part of a GPU that JAX allocates."""
 
 
-@dataclass(frozen=True)
-class RayExecutor:
+@dataclass
+class RayExecutor(Executor):
     workers: int
     gpus: float = 0.0
     """GPUs for each of them; 0.25 lets four share one."""
@@ -63,9 +64,6 @@ class RayExecutor:
             has = f"{there.get('CPU', 0):g} CPUs and {there.get('GPU', 0):g} GPUs"
             raise InputError(f"The Ray cluster has {has}: a task needs a CPU and {gpus:g} GPUs.")
         return cls(min(workers or room, room), gpus)
-
-    def find_workers(self, study: Path) -> Iterable[str]:
-        return ()
 
     def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
         import ray
@@ -112,9 +110,6 @@ class RayExecutor:
         import ray
 
         ray.cancel(next(reference for reference, each in self.tasks.items() if each == name), force=True)
-
-    def close(self, wait_s: float) -> None:
-        """Workers that were asked to stop go by themselves."""
 
 
 def _work(study: str, name: str, workers: int) -> None:

@@ -17,6 +17,7 @@ from cycletime.errors import InputError, RunError
 from cycletime.extras import require_extras
 from cycletime.processes import owning_children
 from cycletime.studies.worker import work, worker_environment
+from cycletime.studies.worker_pool import Executor
 
 POLL_S = 3.0
 QUEUE_GRACE_S = 5.0
@@ -26,7 +27,7 @@ MAX_REQUEUES = 10_000
 
 
 @dataclass(kw_only=True)
-class SlurmExecutor:
+class SlurmExecutor(Executor):
     workers: int = 100
     """Jobs at a time; clusters rarely allow more than 1000 in an array."""
     partition: str | None = None
@@ -112,9 +113,6 @@ class SlurmExecutor:
     def kill(self, name: str) -> None:
         if job := (queued_jobs() or {}).get(name):
             subprocess.run(["scancel", job], check=False, capture_output=True)
-
-    def close(self, wait_s: float) -> None:
-        """Jobs outlive their command."""
 
 
 class SlurmJob:

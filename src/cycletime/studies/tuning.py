@@ -25,13 +25,12 @@ from cycletime.errors import InputError, RunError
 from cycletime.extras import require_extras
 from cycletime.statistics import Comparison, Estimate, compare, holm, mean_and_error
 from cycletime.studies.events import StudyObserver
-from cycletime.studies.executors import Executor
 from cycletime.studies.scores import RunScore, read_cells
 from cycletime.studies.spec import Point
 from cycletime.studies.spec_file import study_table
 from cycletime.studies.study_folder import StudyFolder, check_folder_free
 from cycletime.studies.tuning_spec import Range, Tuning
-from cycletime.studies.worker_pool import run_study
+from cycletime.studies.worker_pool import Executor, run_study
 from cycletime.training.atomic_files import disk_errors, write_first, write_whole
 from cycletime.training.external import ExternalAgent
 from cycletime.training.make_specs import agent_values, tunable_names
