@@ -30,7 +30,7 @@ from cycletime.training.engine import engine_for
 from cycletime.training.machine import prepare_jax
 from cycletime.training.process import stopping
 from cycletime.training.run_recorder import SaveOptions, TrainingJob
-from cycletime.training.trainer import CompletedRun, ResultSink, RunOutcome, train_batch
+from cycletime.training.trainer import CompletedRun, ResultSink, TrainingOutcome, train_batch
 
 
 @dataclass
@@ -118,7 +118,7 @@ def parts_of(line: Mapping[str, list[TrainingJob]]) -> Iterable[list[TrainingJob
     for trainees in line.values():
         spec = trainees[0].folder.spec
         engine = engine_for(spec)
-        most = len(trainees) if engine.name == "cuda" else engine.together(spec)
+        most = len(trainees) if engine.name == "cuda" else engine.max_batch_size(spec)
         for first in range(0, len(trainees), most):
             yield trainees[first : first + most]
 
@@ -134,7 +134,7 @@ def main(arguments: Sequence[str]) -> int:
     prepare_jax("cpu")
     members = members_in(given.pack, given.out)
     line = line_of(members, set(given.without.read_text().split()) if given.without else set())
-    shelf, ends = Shelf(members), list[RunOutcome | Exception]()
+    shelf, ends = Shelf(members), list[TrainingOutcome | Exception]()
     print(f"{sum(map(len, line.values())):,} runs", flush=True)
     with stopping() as stopper:
         for trainees in parts_of(line):

@@ -34,7 +34,7 @@ from cycletime.training.learning_curve import EpisodeBins, Episodes
 from cycletime.training.policy_file import SavedPolicy
 from cycletime.training.run_recorder import TrainingJob
 from cycletime.training.spec import RunSpec
-from cycletime.training.trainer import CompletedRun, ResultSink, RunOutcome
+from cycletime.training.trainer import CompletedRun, ResultSink, TrainingOutcome
 from cycletime.training.worlds import ActionBounds
 
 NULL_RUNS, NULL_MOST_S = 1000, 20.0
@@ -93,7 +93,7 @@ def made_up(spec: RunSpec, *, binned: bool) -> FinishedRun:
 def null_worker(arguments: Sequence[str]) -> int:
     """A worker whose training takes no time."""
 
-    def train(trainees: Sequence[TrainingJob], shelf: ResultSink, **_: object) -> list[RunOutcome | Exception]:
+    def train(trainees: Sequence[TrainingJob], shelf: ResultSink, **_: object) -> list[TrainingOutcome | Exception]:
         for trainee in trainees:
             last: Any = CompletedRun(trainee, made_up(trainee.folder.spec, binned=False))  # type: ignore[arg-type]
             shelf.finish([last])
@@ -197,7 +197,7 @@ def scheduler() -> dict[str, float]:
         folder = StudyFolder.create(Path(place) / "study", study)
         plan = Plan.of(study)
         states = folder.states(planned.name for planned in plan.runs)
-        if len(states) != PLANNED or plan.turns(plan.runs, 2) != 2:
+        if len(states) != PLANNED or plan.workers_needed(plan.runs, 2) != 2:
             raise SystemExit(f"{len(states)} runs are planned: these should be {PLANNED}")
     return {"mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "s": time.monotonic() - began}
 

@@ -42,9 +42,16 @@ def error_sentence(error: Exception) -> str:
     return str(error) if isinstance(error, InputError | RunError) else f"{type(error).__name__}: {error}"
 
 
-def first_line(error: Exception) -> str:
-    """What others say in the first line, which often is all that people can use."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+def first_line(error: BaseException) -> str:
+    """The first line of another library's message, which often is all that people can use."""
+    text = error.args[0] if isinstance(error, KeyError) and error.args else error  # whose own text has quotes
+    return (str(text).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+
+
+def kind_and_first_line(error: BaseException) -> str:
+    """Such as 'OSError: no network', or the kind alone where there is no message."""
+    kind, line = type(error).__name__, first_line(error)
+    return kind if line == kind else f"{kind}: {line}"
 
 
 def did_you_mean(word: str, known: Iterable[str], most: int = 1) -> str:

@@ -12,13 +12,19 @@ from typing import Any
 from cycletime.errors import NotInstalledError
 
 _PACKAGES = {
+    "cmaes": ("cmaes", "'cycletime[optuna]'"),
     "gymnasium": ("Gymnasium", "gymnasium"),  # in every install, but not on a bare GPU machine with JAX and NumPy
     "jax": ("JAX", "'cycletime[train]'"),
     "matplotlib": ("Matplotlib", "'cycletime[study]'"),
+    "onnx": ("ONNX", "'cycletime[onnx]'"),
+    "optuna": ("Optuna", "'cycletime[optuna]'"),
     "pyarrow": ("pyarrow", "'cycletime[train]'"),
+    "pygame": ("pygame", "'cycletime[render]'"),
+    "ray": ("Ray", "'cycletime[ray]'"),
     "rich": ("rich", "'cycletime[train]'"),
     "safetensors": ("safetensors", "'cycletime[train]'"),
     "scipy": ("SciPy", "'cycletime[study]'"),
+    "submitit": ("submitit", "'cycletime[slurm]'"),
 }
 """Packages that are imported where they are needed: their names for people, and what to install."""
 

@@ -50,3 +50,10 @@ def test_training_and_studies_on_a_cpu_load_what_they_need(tmp_path: Path) -> No
     modules, cuda = loaded(tmp_path, "report", "small")
     assert modules <= 130
     assert cuda == 0
+
+
+def test_transfer_loads_rules_and_libraries_alone(tmp_path: Path) -> None:
+    dts = ("--from", "40ms", "--to", "10ms")
+    assert loaded(tmp_path, "transfer", "ppo", *dts, "--batch", "400", "--minibatch", "10") <= (25, 0)
+    (tmp_path / "zoo.yml").write_text("Pendulum-v1:\n  n_timesteps: 100000\n  n_steps: 512\n  batch_size: 64\n")
+    assert loaded(tmp_path, "transfer", "zoo.yml", "--env", "Pendulum-v1", "--algorithm", "ppo", *dts) <= (33, 0)

@@ -14,7 +14,7 @@ from cycletime.studies.plan import Plan
 from cycletime.studies.study_folder import RunState, StudyFolder
 from cycletime.studies.worker import StudyResultSink
 from cycletime.training.run_recorder import TrainingJob
-from cycletime.training.trainer import RunOutcome, train_batch
+from cycletime.training.trainer import TrainingOutcome, train_batch
 from tests.studies.small import finished, specs_of
 
 Work: TypeAlias = Callable[[str, str, int], object]
@@ -25,7 +25,7 @@ class Death(BaseException):
     """A worker is killed."""
 
 
-def train_run(folder: StudyFolder, name: str, stop: Callable[[], bool] = lambda: False) -> RunOutcome:
+def train_run(folder: StudyFolder, name: str, stop: Callable[[], bool] = lambda: False) -> TrainingOutcome:
     """Train one run of a study in this process, as a worker does that has its lease."""
     spec = next(spec for spec in specs_of(folder) if spec.name == name)
     (outcome,) = train_batch([TrainingJob(folder.run_folder(spec))], StudyResultSink(folder), stop=stop)

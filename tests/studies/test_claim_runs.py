@@ -143,7 +143,7 @@ def test_a_run_that_is_finished_between_looking_and_taking_is_not_trained_again(
     make: MakeTaking, stack: ExitStack, width: int
 ) -> None:
     mine = make("me", width=width, seeds=4, **ONE)
-    assert mine._look()
+    assert mine._find_free_runs()
     first, second, *others = specs_of(mine.folder)
     StudyFolder.open(mine.folder.path).store.add([finished(first), finished(second)])
     taken = [*mine.claim(stack), *mine.claim(stack)]
@@ -153,7 +153,7 @@ def test_a_run_that_is_finished_between_looking_and_taking_is_not_trained_again(
 def test_a_run_that_is_given_up_between_looking_and_taking_is_left_alone(make: MakeTaking, stack: ExitStack) -> None:
     mine = make("me", **ONE)
     first, second = names_of(mine.folder)
-    assert mine._look()
+    assert mine._find_free_runs()
     for _ in range(3):
         mine.folder.failures(first).add_death("killed", 0, among=1)
     assert names(mine.claim(stack)) == [second]

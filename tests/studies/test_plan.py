@@ -91,16 +91,16 @@ def on_the_kernel(seeds: int) -> Plan:
 @pytest.mark.parametrize(("workers", "share"), [(1, 1), (50, 1)])
 def test_on_a_cpu_a_worker_takes_one_run_at_a_time(workers: int, share: int) -> None:
     plan = wide(seeds=9)
-    assert plan.share(plan.runs, workers) == share
-    assert plan.turns(plan.runs, workers) == min(workers, 9)
+    assert plan.batch_size(plan.runs, workers) == share
+    assert plan.workers_needed(plan.runs, workers) == min(workers, 9)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 50])
 def test_runs_that_a_program_carries_are_not_taken_apart(workers: int) -> None:
     plan = wide(seeds=7, width=3)
-    assert plan.share(plan.runs, workers) == 3
-    assert plan.turns(plan.runs, workers) == min(workers, 3)
-    assert plan.turns(plan.runs[:2], workers) == 1
+    assert plan.batch_size(plan.runs, workers) == 3
+    assert plan.workers_needed(plan.runs, workers) == min(workers, 3)
+    assert plan.workers_needed(plan.runs[:2], workers) == 1
 
 
 @pytest.mark.parametrize(
@@ -117,14 +117,14 @@ def test_runs_of_which_some_are_enough_are_shared_among_workers(
 ) -> None:
     plan = on_the_kernel(seeds)
     assert plan.engines() == {"cuda": seeds}
-    assert (plan.share(plan.runs, workers), plan.turns(plan.runs, workers)) == (share, turns)
+    assert (plan.batch_size(plan.runs, workers), plan.workers_needed(plan.runs, workers)) == (share, turns)
 
 
 def test_each_program_has_turns_of_its_own_and_workers_bound_them() -> None:
     plan = Plan.of(small_study(seeds=5, width=2))
-    assert plan.turns(plan.runs, 50) == 3 * 3
-    assert plan.turns(plan.runs, 4) == 4
-    assert plan.turns((), 4) == 0
+    assert plan.workers_needed(plan.runs, 50) == 3 * 3
+    assert plan.workers_needed(plan.runs, 4) == 4
+    assert plan.workers_needed((), 4) == 0
 
 
 def test_a_plan_is_of_the_study_as_it_is_resolved() -> None:

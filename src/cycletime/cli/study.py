@@ -16,8 +16,8 @@ from cycletime.cli.report import ReportCommand
 from cycletime.errors import InputError, printable
 
 if TYPE_CHECKING:
-    from cycletime.studies.executors import Executor
     from cycletime.studies.plan import Plan, PlannedRun
+    from cycletime.studies.worker_pool import Executor
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cycletime.training.engine import EnvInfo
     from cycletime.training.run_folder import RunFolder
     from cycletime.training.spec import RunSpec
-    from cycletime.training.trainer import RunOutcome
+    from cycletime.training.trainer import TrainingOutcome
 
 
 def describe_run(spec: RunSpec, env_info: EnvInfo) -> str:
@@ -102,7 +102,7 @@ def train_on_robot(
     return stopper.status if ended == "stopped" else 1
 
 
-def _trained(folder: RunFolder, env: gymnasium.Env[Any, Any], options: RunOptions) -> RunOutcome | Exception:
+def _trained(folder: RunFolder, env: gymnasium.Env[Any, Any], options: RunOptions) -> TrainingOutcome | Exception:
     from cycletime.robots.engine import RealTimeBatch
     from cycletime.training.run_recorder import TrainingJob
     from cycletime.training.trainer import train_batch
@@ -165,7 +165,7 @@ class Train(AgentOptions, TaskOptions):
             _refuse_begun(folders)
         if runs_on_robot(specs[0]):
             return train_robots_by_id(folders, self)
-        batch = make_batch(specs[: engine_for(specs[0]).together(specs[0])])
+        batch = make_batch(specs[: engine_for(specs[0]).max_batch_size(specs[0])])
         for folder in folders:
             folder.make()
         if self.resume and not any(folder.has_begun or folder.is_finished for folder in folders):

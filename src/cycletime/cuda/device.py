@@ -1,4 +1,4 @@
-"""A GPU that trains runs of one kernel for a while: what goes to it, and what comes back.
+"""Launching a kernel: runs and the launch argument are copied to the GPU, positions, episodes and reports back.
 
 States of PPO's runs are small and travel with every slice. Those of SAC's runs and their replays are large: they are
 placed on the device once and stay there between slices.

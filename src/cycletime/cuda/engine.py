@@ -52,10 +52,10 @@ class CudaEngine(Engine):
     def program(self, spec: RunSpec) -> str:
         return f"{self.name} {spec.algorithm}"
 
-    def together(self, spec: RunSpec) -> int:
+    def max_batch_size(self, spec: RunSpec) -> int:
         return MOST_TOGETHER
 
-    def enough(self, spec: RunSpec) -> int:
+    def efficient_batch_size(self, spec: RunSpec) -> int:
         return H200_BLOCKS
 
     def jax_device(self, spec: RunSpec) -> str:

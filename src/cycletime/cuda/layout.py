@@ -1,4 +1,4 @@
-"""What the host and both kernels agree on: a run's position and episodes, and the description of a kernel.
+"""Data shared by host and both kernels: positions and episodes of runs, the launch argument, a kernel's description.
 
 kernel/layout.cuh says the same in C++. What only one kernel has stands in ppo.py and sac.py.
 """
@@ -155,7 +155,7 @@ def report_interval(spec: RunSpec) -> int:
 
 
 def describe(dtype: np.dtype[Any], spec: RunSpec, agent: PPOAgent | SACAgent, **own: float) -> NDArray[Any]:
-    """A run as a kernel is told of it, one record: what both kernels know, and what is its own."""
+    """A run's description for a kernel, one record: the fields that both kernels have, and its own."""
     world, record = timed_task_of(spec), np.zeros((), dtype)
     common = {
         "task": list(TASKS).index(spec.world.name),

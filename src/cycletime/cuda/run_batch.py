@@ -95,7 +95,7 @@ class CudaRunBatch(RunBatch):
             self.device.finish()
 
     def _resumed(self, starts: Mapping[int, Arrays | None]) -> tuple[dict[int, _Resumed], dict[int, RunError]]:
-        """Per run with arrays, what it goes on from, or the error in them."""
+        """Per run with arrays, its state and replay to resume from, or the error in them."""
         resumed, wrong = {}, {}
         for run, arrays in starts.items():
             if arrays is not None:
@@ -126,7 +126,7 @@ class CudaRunBatch(RunBatch):
         return order
 
     def _enter(self, queue: _Queue, time_s: float) -> None:
-        """Let as many runs in as the device has work for in the time, and room."""
+        """Admit waiting runs while the device has time in the slice and memory for them."""
         taken_s = sum(min(queue.left_s[run], time_s) for run in queue.entered)
         room_s = self.kernel.surplus * self.device.memory.blocks * time_s - taken_s
         while queue.waiting and len(queue.entered) < MOST_QUEUED and (room_s > 0 or not queue.entered):
@@ -211,14 +211,14 @@ class _Queue:
 
 @dataclass(frozen=True)
 class _Snapshot:
-    """Where a run is; fetched from the device when it is asked for, where the run stays there."""
+    """The state of a run, fetched from the device on demand where the run stays there."""
 
     device: Device
     run: DeviceRun
     spec: RunSpec
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All of its state, as whole numbers, since not all of its words are floating-point numbers; and its replay."""
+        """Its state, as whole numbers since not all of its words are floating-point, and its replay."""
         arrays: dict[str, NDArray[Any]] = {_STATE: self._state.view(np.int32)}
         if self.run.replay is not None:
             arrays[_REPLAY] = self.device.replay_rows(self.run, int(position_of(self._state)["agent_steps"]))

@@ -13,11 +13,10 @@ from cycletime.experiments.investigation import FRESH_SEED, Experiment, Investig
 from cycletime.experiments.outcome import Outcome, Results, winners
 from cycletime.experiments.results import collect_study, run_counts, verified_folder
 from cycletime.studies.events import StudyObserver, WallTimeRecorder
-from cycletime.studies.executors import Executor
 from cycletime.studies.plan import Plan
 from cycletime.studies.spec import StudySpec, Tuned
 from cycletime.studies.study_folder import RunState, StudyFolder
-from cycletime.studies.worker_pool import run_study
+from cycletime.studies.worker_pool import Executor, run_study
 from cycletime.training.worlds import task_class
 
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from cycletime.agents import numpy_policy
 from cycletime.agents.numpy_policy import LOG_STD_RANGE, NumpyPolicy
 from cycletime.errors import InputError
+from cycletime.extras import require_extras
 from cycletime.training.atomic_files import disk_errors, write_whole
 from cycletime.training.policy_file import SavedPolicy
 
@@ -29,10 +30,8 @@ OPSET, IR_VERSION = 13, 7
 
 
 def onnx_model(policy: SavedPolicy) -> Any:  # noqa: ANN401 - onnx.ModelProto, of an extra
-    try:
+    with require_extras("An export to ONNX"):
         onnx: Any = importlib.import_module("onnx")
-    except ImportError:
-        raise InputError("ONNX is not installed: pip install 'cycletime[onnx]'.") from None
     for name in ("checker", "helper", "numpy_helper"):
         importlib.import_module(f"onnx.{name}")
     graph = _Graph(onnx.helper, onnx.numpy_helper)

@@ -46,7 +46,7 @@ class RealTimeEngine(Engine):
         return None
 
     def make_batch(self, specs: Sequence[RunSpec]) -> RealTimeBatch:
-        spec = self.only_run(specs)
+        spec = self.single_run(specs)
         return RealTimeBatch(spec, make_env(spec.world, spec.dt))
 
     def cost(self, spec: RunSpec) -> Cost:

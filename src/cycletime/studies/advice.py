@@ -1,4 +1,4 @@
-"""Advice on the cycle time: the question, and the answer with what every candidate scored."""
+"""Advice on the cycle time: the question, and the answer with the scores of every candidate."""
 
 from __future__ import annotations
 

@@ -43,12 +43,11 @@ from cycletime.studies.cycle_time_checks import (
     world_facts,
 )
 from cycletime.studies.events import StudyObserver
-from cycletime.studies.executors import Executor
 from cycletime.studies.hardware_estimates import Costs, estimate_wall_time, measure_costs
 from cycletime.studies.plan import Plan
 from cycletime.studies.scores import read_cells
 from cycletime.studies.study_folder import StudyFolder, check_folder_free
-from cycletime.studies.worker_pool import run_study
+from cycletime.studies.worker_pool import Executor, run_study
 from cycletime.training.latency import DEFAULT_MARGIN
 from cycletime.training.worlds import ClosedFormWorld, refuse_unknown_env
 

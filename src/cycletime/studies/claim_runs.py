@@ -1,4 +1,4 @@
-"""Which runs a worker takes next: of one program, as many as it trains together, which nobody else has."""
+"""Claiming the next runs of a worker: free runs of one program, at most a batch, each under a lease."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class RunClaimer:
 
     def claim(self, stack: ExitStack) -> list[ClaimedRun]:
         """Claim the next runs, until the stack is closed; none if others have all that is left."""
-        return self._next(stack) or (self._look() and self._next(stack)) or []
+        return self._claim_free_runs(stack) or (self._find_free_runs() and self._claim_free_runs(stack)) or []
 
-    def _look(self) -> bool:
+    def _find_free_runs(self) -> bool:
         states = self.folder.states(planned.name for planned in self.plan.runs)
         others = Counter(self.plan.programs[run.cell] for run in self.plan.runs if states[run.name] == "running")
         groups = self.plan.groups(self.folder.runs_left(self.plan, states, is_unclaimed=True))
@@ -47,19 +47,19 @@ class RunClaimer:
         self.free = {each: deque(groups[each]) for each in sorted(groups, key=lambda each: others[each])}
         return bool(self.free)
 
-    def _next(self, stack: ExitStack) -> list[ClaimedRun]:
+    def _claim_free_runs(self, stack: ExitStack) -> list[ClaimedRun]:
         """Claim runs of the compiled program, or else of the first of which some are free."""
         for program in sorted(self.free, key=lambda each: each != self.program):
             while self.free[program]:
-                if claimed := self._hold(self.free[program], stack):
+                if claimed := self._lease_runs(self.free[program], stack):
                     self.program = program
                     return claimed
         return []
 
-    def _hold(self, waiting: deque[PlannedRun], stack: ExitStack) -> list[ClaimedRun]:
+    def _lease_runs(self, waiting: deque[PlannedRun], stack: ExitStack) -> list[ClaimedRun]:
         """Take leases on the first of some runs, without those that others have claimed or finished since."""
         claimed: list[ClaimedRun] = []
-        most = self.plan.share(waiting, self.workers)
+        most = self.plan.batch_size(waiting, self.workers)
         while waiting and len(claimed) < most:
             limit = self.folder.failures(waiting[0].name).max_batch_size() or most
             if claimed and len(claimed) + 1 > limit:

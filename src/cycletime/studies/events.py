@@ -128,7 +128,7 @@ class StudyObserver:
         """The study starts or continues, with the state of each run by name."""
 
     def update(self, event: Event) -> None:
-        """Something happened to a run."""
+        """Handle an event of a run."""
 
     def wait(self, holders: Mapping[str, str]) -> None:
         """Nothing is left but runs that others train: by run, who does."""

@@ -1,4 +1,4 @@
-"""Who computes a study: the interface of executors, processes on this machine, and the choice by name."""
+"""Executors of studies: processes on this machine, and the choice by name. `worker_pool` has their interface."""
 
 from __future__ import annotations
 
@@ -7,42 +7,18 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from cycletime.errors import InputError, MachineError, RunError
 from cycletime.processes import END_TIMEOUT_S, kill_session
 from cycletime.studies.worker import EXIT_MACHINE_ERROR, worker_environment
+from cycletime.studies.worker_pool import Executor
 from cycletime.training.machine import cores
-
-
-class Executor(Protocol):
-    @property
-    def workers(self) -> int:
-        """About how many workers it runs at a time."""
-
-    def find_workers(self, study: Path) -> Iterable[str]:
-        """Workers that an earlier command has started and that still run."""
-
-    def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
-        """Start workers of a command; their names, each COMMAND... and -N."""
-
-    def poll(self, wait_s: float) -> Mapping[str, str]:
-        """Wait a little; the workers that have ended since the last call, each with a reason or ''."""
-
-    def stop(self, study: Path) -> None:
-        """Ask all workers to save and exit."""
-
-    def kill(self, name: str) -> None:
-        """Kill a worker that does not answer; `poll` reports it in time."""
-
-    def close(self, wait_s: float) -> None:
-        """Release what is left; workers have so many seconds to save and exit."""
-
 
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 
@@ -64,7 +40,7 @@ POLL_S = 0.05
 
 
 @dataclass
-class LocalExecutor:
+class LocalExecutor(Executor):
     workers: int = field(default_factory=cores)
     gpus: tuple[str, ...] = ()
     """The GPUs that they share, as CUDA_VISIBLE_DEVICES calls them; none for whatever there is."""
@@ -73,9 +49,6 @@ class LocalExecutor:
 
     def __post_init__(self) -> None:
         self._gpus = cycle(self.gpus or (None,))
-
-    def find_workers(self, study: Path) -> Iterable[str]:
-        return ()
 
     def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
         names = [f"{command}-{self.started + index}" for index in range(count)]

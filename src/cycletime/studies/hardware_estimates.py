@@ -70,7 +70,7 @@ def estimate_wall_time(
         computing_s += times * mean_s + len(group) * RUN_OVERHEAD_S
         programs_s += cost.program_s
         longest_s = max(longest_s, cost.program_s + max(steps_s.values()) + RUN_OVERHEAD_S)
-    busy = plan.turns(runs, workers)
+    busy = plan.workers_needed(runs, workers)
     wall_s = parallel_wall_s(computing_s + programs_s, longest_s, busy, workers) + start_s if busy else 0.0
     return WallTimeEstimate(wall_s, computing_s, programs_s)
 

@@ -1,4 +1,4 @@
-"""A lease on a run: whoever holds it may train the run, anywhere on a shared file system, and who dies loses it.
+"""Leases on runs: only the holder may train a run, on any machine of a shared file system; a dead one loses it.
 
 The lease is a file made by a hard link, which is atomic on network file systems too. Its holder touches it every few
 seconds; one that nobody has touched for long, or whose process is dead on this machine, is stale and may be taken.

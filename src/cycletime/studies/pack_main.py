@@ -1,4 +1,4 @@
-"""What a pack begins with, as its __main__.py: unpack the code beside the results, and run the studies from there.
+"""The __main__.py of a pack: unpacks the code beside the results, and runs the studies from there.
 
     python pack.zip OUT [--policies] [--episodes]
 

@@ -1,4 +1,4 @@
-"""Packed studies where they were taken to: `cycletime study run` without the command line, which is not there."""
+"""Runs packed studies on the machine they were taken to: `cycletime study run` without the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a study has to do: its runs, each once though cells may share it, in groups that one program serves."""
+"""The plan of a study: its runs, each once though cells may share it, in groups of one program."""
 
 from __future__ import annotations
 
@@ -59,15 +59,16 @@ class Plan:
             found.setdefault(self.programs[planned.cell], []).append(planned)
         return dict(sorted(found.items(), key=lambda item: -len(item[1])))
 
-    def share(self, runs: Sequence[PlannedRun], workers: int) -> int:
-        """How many of a group's runs one worker trains together, so that others have enough as well."""
+    def batch_size(self, runs: Sequence[PlannedRun], workers: int) -> int:
+        """The runs of a group that a worker claims at once, so that other workers have enough too."""
         spec = self.spec(runs[0])
         engine = engine_for(spec)
-        return min(engine.together(spec), max(engine.enough(spec), math.ceil(len(runs) / workers)))
+        return min(engine.max_batch_size(spec), max(engine.efficient_batch_size(spec), math.ceil(len(runs) / workers)))
 
-    def turns(self, runs: Iterable[PlannedRun], workers: int) -> int:
+    def workers_needed(self, runs: Iterable[PlannedRun], workers: int) -> int:
+        """How many workers the batches of these runs keep busy, at most as many as there are."""
         groups = self.groups(runs).values()
-        return min(workers, sum(math.ceil(len(group) / self.share(group, workers)) for group in groups))
+        return min(workers, sum(math.ceil(len(group) / self.batch_size(group, workers)) for group in groups))
 
     def notes(self) -> tuple[str, ...]:
         return tuple(f"note: {each}" for each in random_starts(cell.run(self.study.seeds[0]) for cell in self.cells))
@@ -125,6 +126,6 @@ def run_names(cell: Cell, seeds: Sequence[int]) -> tuple[str, ...]:
 
 
 def agent_steps_per_run(cell: Cell) -> float:
-    """About the agent steps of one run, for estimates; an environment's step is taken for the cycle if unknown."""
+    """Roughly the agent steps of one run, for estimates; an unknown environment step counts as a cycle."""
     env_dt = cell.world.env_dt
     return cell.env_steps / (1 if env_dt is None else cycle_steps(cell.dt, env_dt))

@@ -1,4 +1,4 @@
-"""How a study is shown while it runs: a bar for all of it, its rate, failures and the time left.
+"""The progress of a study on standard error: a bar, the rate, failures and the time left.
 
 Rates and what is left are of the environment steps of learning: those before it take hardly any time.
 """

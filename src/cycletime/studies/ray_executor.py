@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import os
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from cycletime.errors import InputError, MachineError, first_line
+from cycletime.errors import InputError, MachineError, first_line, kind_and_first_line
+from cycletime.extras import require_extras
 from cycletime.processes import owning_children
 from cycletime.studies.events import events_file
 from cycletime.studies.worker import work, worker_environment
+from cycletime.studies.worker_pool import Executor
 from cycletime.training.machine import cores
 
 CONNECT_TIMEOUT_S = 10.0
@@ -22,8 +24,8 @@ GPU_MEMORY_FRACTION = 0.9
 """Share of a task's part of a GPU that JAX allocates."""
 
 
-@dataclass(frozen=True)
-class RayExecutor:
+@dataclass
+class RayExecutor(Executor):
     workers: int
     gpus: float = 0.0
     """GPUs for each of them; 0.25 lets four share one."""
@@ -37,10 +39,8 @@ class RayExecutor:
         """
         if not gpus >= 0:
             raise InputError(f"gpus is {gpus}: it must be at least 0.")
-        try:
+        with require_extras("The executor ray"):
             import ray
-        except ImportError:
-            raise InputError("Ray is not installed: pip install 'cycletime[ray]'.") from None
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
         if address is None:
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -64,9 +64,6 @@ class RayExecutor:
             has = f"{there.get('CPU', 0):g} CPUs and {there.get('GPU', 0):g} GPUs"
             raise InputError(f"The Ray cluster has {has}: a task needs a CPU and {gpus:g} GPUs.")
         return cls(min(workers or room, room), gpus)
-
-    def find_workers(self, study: Path) -> Iterable[str]:
-        return ()
 
     def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
         import ray
@@ -98,8 +95,7 @@ class RayExecutor:
                 cause = getattr(error, "cause", None) or error
                 if isinstance(cause, MachineError):
                     raise MachineError(str(cause)) from error
-                lines = str(cause).strip().splitlines() or [""]
-                reasons[name] = f"{type(cause).__name__}: {lines[0].rstrip('.')}"
+                reasons[name] = kind_and_first_line(cause)
         return reasons
 
     def stop(self, study: Path) -> None:
@@ -114,9 +110,6 @@ class RayExecutor:
         import ray
 
         ray.cancel(next(reference for reference, each in self.tasks.items() if each == name), force=True)
-
-    def close(self, wait_s: float) -> None:
-        """Workers that were asked to stop go by themselves."""
 
 
 def _work(study: str, name: str, workers: int) -> None:

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from cycletime.errors import InputError, RunError
+from cycletime.extras import require_extras
 from cycletime.processes import owning_children
 from cycletime.studies.worker import work, worker_environment
+from cycletime.studies.worker_pool import Executor
 
 POLL_S = 3.0
 QUEUE_GRACE_S = 5.0
@@ -25,7 +27,7 @@ MAX_REQUEUES = 10_000
 
 
 @dataclass(kw_only=True)
-class SlurmExecutor:
+class SlurmExecutor(Executor):
     workers: int = 100
     """Jobs at a time; clusters rarely allow more than 1000 in an array."""
     partition: str | None = None
@@ -45,10 +47,8 @@ class SlurmExecutor:
             name, equals, _ = option.partition("=")
             if not equals or not name.strip("-"):
                 raise InputError(f"sbatch is {option!r}: give it as NAME=VALUE, such as account=lab.")
-        try:
+        with require_extras("The executor slurm"):
             import submitit  # noqa: F401
-        except ImportError:
-            raise InputError("submitit is not installed: pip install 'cycletime[slurm]'.") from None
         for command in ("sbatch", "squeue", "scancel"):
             if shutil.which(command) is None:
                 raise InputError(f"Slurm's {command} is not on this machine: give the command on a login node.")
@@ -113,9 +113,6 @@ class SlurmExecutor:
     def kill(self, name: str) -> None:
         if job := (queued_jobs() or {}).get(name):
             subprocess.run(["scancel", job], check=False, capture_output=True)
-
-    def close(self, wait_s: float) -> None:
-        """Jobs outlive their command."""
 
 
 class SlurmJob:

@@ -246,7 +246,7 @@ class StudySpec:
             kind = spec.world.name, spec.algorithm, spec.engine.name
             groups[kind, engine_for(spec).program(spec)] += len(self.seeds)
             largest[kind] = max(largest.get(kind, spec), spec, key=lambda each: (each.agent.capacity, -each.dt.exact_s))
-        lanes = {kind: engine_for(spec).most_lanes(spec) for kind, spec in largest.items()}
+        lanes = {kind: engine_for(spec).max_lanes(spec) for kind, spec in largest.items()}
         if 0 in lanes.values():
             raise InputError("A run does not fit into the memory of a GPU: give the agent a smaller replay.")
         runs = max((count for (kind, _), count in groups.items() if lanes[kind] > 1), default=1)

@@ -284,7 +284,7 @@ class StudyFolder:
                 return "pending"
             if self.failures(name).is_final:
                 return "failed"
-            return "stopped" if checkpoints_of(self.runs / name).are_there else "pending"
+            return "stopped" if checkpoints_of(self.runs / name).exist else "pending"
 
         return {name: state_of(name) for name in names}
 

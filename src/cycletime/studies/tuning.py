@@ -14,23 +14,23 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
 from importlib.metadata import version
-from importlib.util import find_spec
 from math import comb
 from os.path import relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cycletime.errors import InputError, RunError
+from cycletime.extras import require_extras
 from cycletime.statistics import Comparison, Estimate, compare, holm, mean_and_error
 from cycletime.studies.events import StudyObserver
-from cycletime.studies.executors import Executor
 from cycletime.studies.scores import RunScore, read_cells
 from cycletime.studies.spec import Point
 from cycletime.studies.spec_file import study_table
 from cycletime.studies.study_folder import StudyFolder, check_folder_free
 from cycletime.studies.tuning_spec import Range, Tuning
-from cycletime.studies.worker_pool import run_study
+from cycletime.studies.worker_pool import Executor, run_study
 from cycletime.training.atomic_files import disk_errors, write_first, write_whole
 from cycletime.training.external import ExternalAgent
 from cycletime.training.make_specs import agent_values, tunable_names
@@ -167,12 +167,11 @@ class OptunaSearch:
     """One of Optuna's samplers, asked for points and told their scores; nothing of it is on disk."""
 
     def __init__(self, sampler: str, seed: int, space: Mapping[str, Range | tuple[Any, ...]]) -> None:
-        try:
+        with require_extras(f"The sampler {sampler}"):
             import optuna
-        except ImportError:
-            raise InputError(f"The sampler {sampler} needs Optuna: pip install 'cycletime[optuna]'.") from None
-        if sampler == "cmaes" and find_spec("cmaes") is None:
-            raise InputError("The sampler cmaes needs a package of that name: pip install 'cycletime[optuna]'.")
+
+            if sampler == "cmaes":
+                import_module("cmaes")  # else missed in the middle of the search
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self.space, self._asked = space, list[Any]()
         kinds = {"random": "RandomSampler", "tpe": "TPESampler", "cmaes": "CmaEsSampler"}

@@ -1,4 +1,4 @@
-"""What is tuned, and how: the TOML file that `cycletime tune` reads.
+"""The spec of a tuning, and the TOML file that `cycletime tune` reads it from.
 
 It is a study at one cycle time. Lists of values are a grid, points are trials, and ranges in ``[search]`` are for
 Optuna's samplers. A horizon h, in seconds, is the rate exp(-dt / h) per agent step; `docs/tuning.md` has the file.

@@ -1,4 +1,4 @@
-"""Ends a process whose work does not get further: a `step` that hangs can be left in no other way.
+"""Ends a process that makes no progress: nothing else can leave a `step` that hangs.
 
 A thread looks every second. Where Python itself stands still, since something holds its lock and no thread of it runs,
 a timer of `faulthandler`, which needs no lock, ends the process a little later.

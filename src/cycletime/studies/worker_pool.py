@@ -1,18 +1,19 @@
-"""Running a study: workers are started and supervised until all runs are done or have failed too often."""
+"""Running a study: an executor starts workers, supervised until all runs are done or have failed too often."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
 from uuid import uuid4
 
 from cycletime.errors import MachineError, RunError
 from cycletime.studies.events import Event, EventReader, StudyObserver, events_file, stop_file
-from cycletime.studies.executors import Executor
 from cycletime.studies.leases import last_heartbeats, lease_holders, sweep_leases
 from cycletime.studies.plan import Plan, PlannedRun
 from cycletime.studies.study_folder import RunState, StudyFolder
@@ -26,6 +27,31 @@ MAX_ELAPSED_S = 30.0
 MAX_SILENT_WORKERS = 5
 """If so many workers in a row end without having begun a run, it is not the runs."""
 OTHERS_POLL_S = 2.0
+
+
+class Executor(Protocol):
+    workers: int
+    """About how many workers it runs at a time."""
+
+    def find_workers(self, study: Path) -> Iterable[str]:
+        """Workers that an earlier command has started and that still run; by default none outlives its command."""
+        return ()
+
+    def start(self, study: Path, command: str, count: int, device: str) -> list[str]:
+        """Start workers of a command; their names, each COMMAND... and -N."""
+
+    def poll(self, wait_s: float) -> Mapping[str, str]:
+        """Wait a little; the workers that have ended since the last call, each with a reason or ''."""
+
+    def stop(self, study: Path) -> None:
+        """Ask all workers to save and exit."""
+
+    def kill(self, name: str) -> None:
+        """Kill a worker that does not answer; `poll` reports it in time."""
+
+    def close(self, wait_s: float) -> None:
+        """Release what is left; workers have so many seconds to save and exit. By default they go by themselves."""
+        return
 
 
 def run_study(
@@ -126,7 +152,7 @@ class WorkerPool:
                 worker = self._track(name)
                 for event in worker.reader.new_events():
                     worker.apply(event)
-        self._start(plan.turns(free, self.executor.workers) - len(self.workers))
+        self._start(plan.workers_needed(free, self.executor.workers) - len(self.workers))
         while self.workers:
             if stop() and not self.is_stopping:
                 self._request_stop()
@@ -141,7 +167,7 @@ class WorkerPool:
                 states = self.folder.states(planned.name for planned in plan.runs)
                 free = self.folder.runs_left(plan, states, is_unclaimed=True)
                 room = self.executor.workers - len(self.workers)
-                self._start(min(room, plan.turns(free, self.executor.workers)))
+                self._start(min(room, plan.workers_needed(free, self.executor.workers)))
 
     def _start(self, count: int) -> None:
         if count <= 0:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime.errors import InputError
+from cycletime.extras import require_extras
 
 Frame: TypeAlias = NDArray[np.uint8]
 """A picture: height x width x (red, green, blue)."""
@@ -143,7 +144,5 @@ def frame_rate(dt: float) -> int:
 
 def import_pygame() -> ModuleType:
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")  # a greeting on standard output, among a program's results
-    try:
+    with require_extras("Drawing"):
         return importlib.import_module("pygame")
-    except ImportError:
-        raise InputError("pygame is not installed: pip install 'cycletime[render]'.") from None

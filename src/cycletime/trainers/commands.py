@@ -1,4 +1,4 @@
-"""The words of a trainer's command: placeholders such as {discount} become a run's values."""
+"""Commands of trainers: placeholders such as {discount} are replaced by a run's values."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from cycletime.trainers.commands import command_words
 from cycletime.trainers.curves import CurvePoint, CurveReader
 from cycletime.trainers.host import WRONG_INPUT_STATUS
 from cycletime.trainers.trainer_run import POINTS_FILE, TrainerRun
-from cycletime.training.engine import Arrays, Chunk, Cost, Earlier, Engine, EnvInfo, RunBatch
+from cycletime.training.engine import Arrays, Chunk, Cost, EarlierSessions, Engine, EnvInfo, RunBatch
 from cycletime.training.external import BUILT_IN, ExternalAgent, TrainerSpec
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.process import HEARTBEAT
@@ -55,7 +55,7 @@ class TrainerEngine(Engine):
     name: ClassVar[str] = "trainer"
 
     def make_batch(self, specs: Sequence[RunSpec]) -> TrainerBatch:
-        return TrainerBatch(self.only_run(specs))
+        return TrainerBatch(self.single_run(specs))
 
     def jax_device(self, spec: RunSpec) -> str:
         return "cpu"  # the trainer has a process of its own
@@ -128,13 +128,13 @@ class TrainerBatch(RunBatch):
             longest = env.spec.max_episode_steps if env.spec else None
             return *simulator_of(env), Duration(env.get_wrapper_attr("env_dt")), longest
 
-    def use_folder(self, run: int, folder: Path) -> Earlier | None:
+    def use_folder(self, run: int, folder: Path) -> EarlierSessions | None:
         self.place = folder
         self.sessions = len(list(folder.glob("output-*.txt")))
         if not self.sessions:
             return None
         how = "was resumed by its trainer" if self.trainer.resume else "was stopped and began anew"
-        return Earlier(self.sessions, f"it {how}")
+        return EarlierSessions(self.sessions, f"it {how}")
 
     def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
         assert self.place is not None, "the folder is said before"

@@ -1,4 +1,4 @@
-"""What a trainer in Python gets, and how it reports what it has learned."""
+"""The request that a trainer in Python gets, with `report` for the points of its curve."""
 
 from __future__ import annotations
 

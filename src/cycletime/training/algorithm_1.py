@@ -69,17 +69,17 @@ class TimedTask:
         return agent.period - 1 + longest if self.episodes_vary else ceil(agent.period / longest) * longest
 
     def updates_at_once(self, agent: Agent) -> int:
-        """Learnings that fall due after one row, where it has more agent steps than lie between two of them."""
+        """The updates due after one row of the buffer: several where it has more agent steps than a period."""
         return max(1, self.num_envs // agent.period)
 
     def most_episodes(self, agent_steps: _Count) -> _Count:
-        """No more episodes than this end within so many agent steps."""
+        """The most episodes that can end within so many agent steps."""
         each = -(-agent_steps // (self.num_envs * self.cycles_in(self.task.shortest_episode))) + 1
         return each * self.num_envs
 
 
 class EpisodeState(NamedTuple):
-    """Where a run's episode is; with several environments, all but the counts of the run have an entry for each."""
+    """The state of a run's episode; with several environments, all but the run's counts have an entry for each."""
 
     steps: jax.Array
     """The run's agent steps since the last learning."""
@@ -125,7 +125,7 @@ class Rollout:
     draws: RolloutDraws
 
     def alone(self, state: RolloutState) -> RolloutState:
-        """Go on until it is time to learn; the form for one run."""
+        """Act until the next update; the form for one run."""
 
         def goes_on(carry: tuple[EpisodeState, Buffer, jax.Array]) -> jax.Array:
             walk, _, ended = carry
@@ -139,7 +139,7 @@ class Rollout:
         return lax.while_loop(lambda state: state.walk.steps < self.agent.period, episode, state)
 
     def side_by_side(self, state: RolloutState) -> RolloutState:
-        """Go on until it is time to learn; the form for `vmap`."""
+        """Act until the next update; the form for `vmap`."""
         rows = self.timed_task.steps_until_learning(self.agent) // self.timed_task.num_envs
         may_wait = self.agent.learn_when == "episode_end" and self.timed_task.episodes_vary
 
@@ -187,7 +187,7 @@ class Rollout:
     def _end_episode(
         self, walk: EpisodeState, buffer: Buffer, episodes: EpisodeTable, ended: jax.Array
     ) -> RolloutState:
-        """Record the episode, and begin another if it ended; if not, what was recorded is written over later."""
+        """Record the episode, and start another if it ended; if not, the record is overwritten later."""
         if self.timed_task.num_envs > 1:
             return self._end_episodes(walk, buffer, episodes, ended)
         index = walk.episodes - self.draws.first
@@ -247,7 +247,7 @@ _Tree = TypeVar("_Tree")
 
 @dataclass(frozen=True)
 class DrawPlan:
-    """What the program is compiled for, besides the agent's own shapes."""
+    """The static arguments of the drawing program, besides the agent's own shapes."""
 
     timed_task: TimedTask
     periods: int
@@ -321,7 +321,7 @@ def _draw_run(plan: DrawPlan, agent: Agent, seed_key: jax.Array, since: DrawStar
 
 
 def _in_blocks(draw: Callable[[jax.Array], _Tree], count: jax.Array, most: int) -> _Tree:
-    """What is drawn for the counts below a number, in tables for the most that it can be."""
+    """Draw for all counts below a number, block by block, into tables of the largest possible size."""
     one = jax.eval_shape(draw, jnp.arange(1))
     block = min(most, max(1, BLOCK_NUMBERS // sum(each.size for each in jax.tree.leaves(one))))
     rows = -(-most // block) * block
@@ -342,7 +342,7 @@ _initial_state_programs: dict[tuple[str, str, Any], Callable[[list[jax.Array], j
 
 
 def initial_agent_state(agent: Agent, seed_key: jax.Array, *sizes: int) -> AgentState:
-    """Psi before the first step of a run, or of several side by side; one program serves all with such networks.
+    """The agent's state before the first step of a run, or of several side by side; one program for equal networks.
 
     The sizes are those of an observation and of an action, and the number of environments unless it is one.
     """
@@ -408,7 +408,7 @@ _PRECISIONS = {"fastest": "high", "float32": "highest"}
 
 
 class LoopState(NamedTuple):
-    """All that a run is, between two learning periods. The names of its fields are keys of checkpoints on disk."""
+    """The state of a run between two learning periods. The names of its fields are keys of checkpoints on disk."""
 
     seed_key: jax.Array
     period: jax.Array
@@ -457,7 +457,7 @@ def _empty_state(seed_key: jax.Array, *sizes: int) -> tuple[jax.Array, tuple[jax
 def advance(
     shape: ProgramShape, agent: Agent, state: LoopState, periods: jax.Array | np.int32, *, learns: bool
 ) -> tuple[LoopState, ChunkOutput]:
-    """The run after so many more periods, learning once there is enough to learn from; it takes the state over."""
+    """Advance a run by so many periods, with updates if it `learns`; the memory of the given state is reused."""
     draws = draw_for_periods(shape, agent, state, periods, learns=learns)
     after: tuple[LoopState, ChunkOutput] = advance_with_draws(shape, agent, state, draws, periods, learns=learns)
     return after
@@ -474,7 +474,7 @@ def draw_for_periods(
 def advance_with_draws(
     shape: ProgramShape, agent: Agent, state: LoopState, draws: ChunkDraws, periods: jax.Array, *, learns: bool
 ) -> tuple[LoopState, ChunkOutput]:
-    """The same with random numbers that were drawn beforehand; this is what takes long to compile."""
+    """Advance with random numbers that were drawn beforehand; this program takes long to compile."""
     with jax.default_matmul_precision(_PRECISIONS[shape.matmul]):
         if shape.alone:
             return _advance_run(shape, agent, state, draws, periods=periods, learns=learns)
@@ -524,7 +524,7 @@ def _advance_run(
 
 @partial(jax.jit, inline=True)
 def _update(agent: Agent, psi: AgentState, buffer: Buffer, draws: Draws) -> tuple[AgentState, Metrics]:
-    """What the agent learns, which is traced once though its metrics' shapes are asked for beforehand."""
+    """One update; traced once, though the shapes of its metrics are needed beforehand."""
     return agent.learn(psi, buffer, draws)
 
 

@@ -1,4 +1,4 @@
-"""Files that are whole or absent, whatever happens meanwhile; and locks that keep a run to one process."""
+"""Atomic writes, after which a file is complete or absent; and locks that keep a run to one process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NoLinksError(RunError):
 
 
 def make_folder(folder: Path) -> None:
-    """Let a folder be there, and those above it; the disk knows of the new ones when this returns."""
+    """Create a folder and its parents, and flush the new entries to disk."""
     with disk_errors(folder):
         new = [each for each in (folder, *folder.parents) if not each.exists()]
         folder.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ def check_writable(folder: Path) -> None:
 
 
 def move(path: Path, place: Path) -> Path:
-    """Give a file or a folder another place on the same disk, which knows of it when this returns."""
+    """Rename a file or a folder within a file system, and flush both parents to disk."""
     with disk_errors(place):
         path.rename(place)
         for folder in {path.parent, place.parent}:
@@ -51,7 +51,7 @@ def move(path: Path, place: Path) -> Path:
 
 
 def hard_link(path: Path, place: Path) -> None:
-    """Give a file of this process a further name, in one step that only one of many can do."""
+    """Hard-link a file of this process to another name: atomic, and only one of several processes succeeds."""
     try:
         os.link(path, place)
     except FileExistsError:
@@ -66,7 +66,7 @@ def hard_link(path: Path, place: Path) -> None:
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` make a file or a folder, put in place in one step; of several the last one's stays."""
+    """Write a file or a folder under a temporary name, and put it in place in one step; the last of several wins."""
     with disk_errors(path), _temporary(path) as unfinished:
         write(unfinished)
         _flush(unfinished)
@@ -77,7 +77,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def write_first(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` make a file that others may make in the same moment, on whatever machine: the first one's stays."""
+    """The same of a file that others may write at the same time, on whatever machine: the first of several wins."""
     with disk_errors(path), _temporary(path) as unfinished:
         try:
             write(unfinished)
@@ -97,7 +97,7 @@ def write_first(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def sweep(folder: Path, older_s: float = 0.0) -> None:
-    """Remove what someone who was killed left unfinished; where others may write, what is older than that."""
+    """Remove unfinished files of killed processes; where others may write, only those older than `older_s`."""
     for unfinished in folder.glob(f"{_UNFINISHED}*"):
         with suppress(FileNotFoundError):
             if not older_s or time.time() - unfinished.lstat().st_mtime > older_s:
@@ -135,7 +135,7 @@ def _reason(error: OSError, path: Path) -> str:
 
 
 def _flush(path: Path) -> None:
-    """Have the disk hold it before it gets its name."""
+    """Flush a file, or a folder with its files, to disk."""
     for each in path.iterdir() if path.is_dir() else [path]:
         with each.open("rb") as file:
             os.fsync(file.fileno())

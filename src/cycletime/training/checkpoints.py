@@ -24,7 +24,7 @@ from cycletime.training.atomic_files import make_folder, move, sweep, write_whol
 from cycletime.training.bounded_npz import open_npz
 from cycletime.training.learning_curve import EpisodeBins, Episodes
 from cycletime.training.policy_file import SavedPolicy
-from cycletime.training.sealed_json import check_seal, parse_json, sealed_text
+from cycletime.training.sealed_json import check_seal, parse_json, refuse_unreadable, sealed_text
 
 Tree = TypeVar("Tree")
 
@@ -66,7 +66,7 @@ def _leaf(name: str, like: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:  # n
 
 FORMAT = 2
 EPISODES, BINS, METRICS, POSITION, POLICY = "episodes/", "bins/", "metrics/", "position/", "policy/"
-"""What the names of arrays begin with: the curve (one of two), metrics, all that is needed to go on, the policy."""
+"""Prefixes of the arrays' names: the curve (one of two), metrics, the state to resume from, the policy."""
 KEPT = 2
 _MOST_MANIFEST = 2**23
 _ARRAYS, _MANIFEST = "arrays.npz", "manifest.json"
@@ -81,7 +81,7 @@ class Manifest:
     sessions: int
     wall_s: float
     world: str
-    """What the world did when it was tried out: a hash, empty where the code alone decides."""
+    """A hash of what the world did in a short trial; empty where the code alone decides."""
     machine: Mapping[str, str]
     """What computed it; on another machine the last bits may differ."""
     policy: Mapping[str, Any] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class Checkpoints:
             shutil.rmtree(self.folder / f"{old:06d}", ignore_errors=True)
 
     def newest(self, identity: str) -> tuple[Checkpoint | None, list[str]]:
-        """The newest that can be used, if there is any, and what is wrong with those after it, which are put aside."""
+        """The newest usable checkpoint, if there is one, and what is wrong with newer ones, which are moved aside."""
         sweep(self.folder)
         checkpoint, wrong = self._newest(identity)
         said = []
@@ -132,7 +132,7 @@ class Checkpoints:
         return checkpoint, said
 
     def fault(self, identity: str) -> str | None:
-        """Why none of those that are there can be used, or None; nothing is changed."""
+        """Why no checkpoint can be used, or None; only reads."""
         try:
             self._newest(identity)
         except RunError as error:
@@ -140,7 +140,7 @@ class Checkpoints:
         return None
 
     def peek(self, identity: str) -> Checkpoint | None:
-        """The newest without its position, for who only looks: nothing is changed, and the run may go on meanwhile."""
+        """The newest checkpoint without its position; only reads, so that the run may go on meanwhile."""
         while there := self._numbers():
             path = self.folder / f"{there[-1]:06d}"
             try:
@@ -171,7 +171,7 @@ class Checkpoints:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
-    def are_there(self) -> bool:
+    def exist(self) -> bool:
         return bool(self._numbers())
 
     def _numbers(self) -> list[int]:
@@ -213,14 +213,10 @@ def _read(folder: Path, identity: str, without: str | None = None) -> Checkpoint
 
 @contextmanager
 def _damage(path: Path) -> Iterator[None]:
-    """Tell a file that is damaged from one that may not be read, which nobody should delete."""
     try:
         yield
-    except (DamagedError, MemoryError):
+    except DamagedError:
         raise
-    except PermissionError as error:
-        raise RunError(
-            f"{path} may not be read by you ({error.strerror}): have its owner give you the right to, and resume."
-        ) from error
     except Exception as error:  # zipfile, zlib and NumPy have a dozen of them for what is damaged
+        refuse_unreadable(path, error)
         raise DamagedError(f"is damaged: its {path.name} cannot be read") from error

@@ -35,13 +35,13 @@ _OF_LANES, _PERIOD, _ROWS = "state.", "period", "state.buffer.rows"
 
 @dataclass(frozen=True)
 class _LaneSnapshots:
-    """Where all lanes are; fetched from the device once, however many of them are asked for."""
+    """The state of all lanes, fetched from the device at most once."""
 
     position: CompiledPosition
     loop: CompiledLoop
 
     def arrays(self, lane: int) -> dict[str, NDArray[Any]]:
-        """A lane's arrays, as if it were alone; of its buffer, what it can fill."""
+        """A lane's arrays, as those of a run alone, with the rows of the buffer that it can fill."""
         if self.loop.width == 1:
             return {**self._arrays, _ROWS: self._arrays[_ROWS][: self.loop.room]}
         return {name: _split(name, array, lane) for name, array in self._arrays.items()}
@@ -148,7 +148,7 @@ class CompiledEngine(Engine):
         return None
 
     def program(self, spec: RunSpec) -> str:
-        """All but seeds and rates."""
+        """All fields but seeds and rates."""
         data = spec.as_json()
         rates = {each.name for each in fields(spec.own_agent) if each.metadata.get("rate")}  # type: ignore[arg-type]
         options = dict.fromkeys(rates & data["agent"].keys() & set(OPTIONAL_RATES), "set")
@@ -156,11 +156,11 @@ class CompiledEngine(Engine):
         names = ("world", "algorithm", "dt", "env_steps", "num_envs", "engine", "exploration")
         return json.dumps([*(data.get(name) for name in names), agent])
 
-    def most_lanes(self, spec: RunSpec) -> int:
+    def max_lanes(self, spec: RunSpec) -> int:
         """As many as a data-centre card has memory for; a CPU is busy with one."""
         return min(MOST_LANES, GPU_BYTES // lane_bytes(make_loop(spec))) if spec.engine.device == "gpu" else 1
 
-    def together(self, spec: RunSpec) -> int:
+    def max_batch_size(self, spec: RunSpec) -> int:
         return spec.engine.width
 
     def make_batch(self, specs: Sequence[RunSpec]) -> CompiledBatch:
@@ -168,7 +168,7 @@ class CompiledEngine(Engine):
         return CompiledBatch(tuple(specs))
 
     def cost(self, spec: RunSpec) -> Cost:
-        """Tried; where there is no GPU for it, what is known of an H200."""
+        """Measured; without a GPU, the known cost on an H200."""
         try:
             return super().cost(spec)
         except NoGpuError:
@@ -197,7 +197,7 @@ def make_loop(spec: RunSpec) -> CompiledLoop:
 
 @dataclass(frozen=True)
 class CompiledBatch(RunBatch):
-    """Runs that one program can carry; it has lanes for `width` of them, and repeats one where there are fewer."""
+    """Runs in the lanes of one program, at most `width` of them; lanes without a run repeat one."""
 
     specs: tuple[RunSpec, ...]
     _dropped: set[int] = field(default_factory=set, init=False)
@@ -224,7 +224,7 @@ class CompiledBatch(RunBatch):
 
     def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
         keep_compiled_programs()  # before the example of a position is computed, which else takes seconds
-        wrong = self._wrong(starts)
+        wrong = self._start_errors(starts)
         if wrong:
             yield wrong
         at = {run: arrays for run, arrays in starts.items() if run not in wrong}
@@ -234,15 +234,15 @@ class CompiledBatch(RunBatch):
             level = [run for run in going if periods[run] == behind]
             until = min((period for period in periods.values() if period > behind), default=None)
             starts_now = [at.pop(run) for run in level]
-            at |= yield from self._together(level, starts_now, until)
+            at |= yield from self._train_level_runs(level, starts_now, until)
 
-    def _together(
+    def _train_level_runs(
         self, runs: Sequence[int], at: Sequence[Arrays | None], until: int | None
     ) -> Generator[Mapping[int, Chunk], None, dict[int, Arrays | None]]:
-        """Train runs that are level, until a learning period; where they are then, without those that are finished."""
+        """Train runs at the same learning period up to a later one; the arrays of those that are not finished then."""
         seeds, agents = zip(*((self.specs[run].seed, self.specs[run].bound_agent) for run in runs), strict=True)
         given = [each for each in at if each is not None]  # all of them, or none where they are at their start
-        position = self._joined(given) if given else None
+        position = self._joined_position(given) if given else None
         going, snapshots = list(runs), None
         for loop_chunk in self.loop.run(seeds, agents, position, until=until):
             snapshots = _LaneSnapshots(loop_chunk.position, self.loop)
@@ -254,28 +254,28 @@ class CompiledBatch(RunBatch):
         assert snapshots is not None, "runs that are level have periods left"
         return {run: snapshots.arrays(lane) for lane, run in enumerate(runs) if run in going}
 
-    def _wrong(self, starts: Mapping[int, Arrays | None]) -> dict[int, RunError]:
+    def _start_errors(self, starts: Mapping[int, Arrays | None]) -> dict[int, RunError]:
         given, wrong = {run: arrays for run, arrays in starts.items() if arrays is not None}, {}
         example = _as_tree(self._example, lane=None if self.loop.width == 1 else 0) if given else {}
         for run, arrays in given.items():
             try:
-                tree_from_arrays(example, self._roomy(arrays))
+                tree_from_arrays(example, self._with_spare_rows(arrays))
             except RunError as error:
                 wrong[run] = error
         return wrong
 
-    def _joined(self, lanes: Sequence[Arrays]) -> CompiledPosition:
+    def _joined_position(self, lanes: Sequence[Arrays]) -> CompiledPosition:
         """The position whose lanes these are; the last one is repeated where there are too few."""
         padded = [*lanes, *[lanes[-1]] * (self.loop.width - len(lanes))]
         if self.loop.width > 1:
             joined = {name: _join(name, [lane[name] for lane in padded]) for name in lanes[0]}
         else:
-            joined = self._roomy(lanes[0])
+            joined = self._with_spare_rows(lanes[0])
         tree = tree_from_arrays(_as_tree(self._example), joined)
         return CompiledPosition(tree["state"], int(tree["period"]), tree["ended_env_steps"], tree["ended_agent_steps"])
 
-    def _roomy(self, lane: Arrays) -> dict[str, NDArray[Any]]:
-        """A lane's arrays, with the rows of the buffer that the run cannot fill."""
+    def _with_spare_rows(self, lane: Arrays) -> dict[str, NDArray[Any]]:
+        """A lane's arrays, its buffer padded with the rows that the run cannot fill."""
         rows, more = lane.get(_ROWS), self.loop.shape.capacity - self.loop.room
         if not more or rows is None or rows.shape[:1] != (self.loop.room,):  # of the last two somebody else complains
             return dict(lane)

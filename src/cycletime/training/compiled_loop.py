@@ -51,7 +51,7 @@ clock: Callable[[], float] = time.monotonic
 
 @dataclass(frozen=True)
 class CompiledPosition:
-    """Where the lanes of a program are. With the loop and its agents, all that is needed to go on."""
+    """The state of a program's lanes: with the loop and its agents, enough to resume."""
 
     state: LoopState
     """Arrays of JAX. The next chunk takes them over: save the position before, or take a copy."""
@@ -172,7 +172,7 @@ class CompiledLoop:
 
     @cached_property
     def room(self) -> int:
-        """The rows of its buffer that a run can fill, and all that has to be kept of it."""
+        """The rows of its buffer that a run can fill; checkpoints keep no others."""
         timed_task = self._timed_task
         # No run takes more agent steps: full cycles, and one more for each episode that cuts a cycle short.
         shortest = cycle_steps(self.task.shortest_episode, self.task.env_dt)
@@ -267,7 +267,7 @@ class CompiledLoop:
         )
 
     def _learned(self, state: LoopState, lanes: Sequence[int]) -> dict[int, AgentState]:
-        """What lanes have learned, in arrays that the next chunk does not take over."""
+        """The agents' states of lanes, in arrays that the next chunk does not reuse."""
         # All at once, since hundreds of lanes have tens of thousands of arrays.
         psi = jax.device_get(state.psi) if lanes else None
         if self.width == 1:

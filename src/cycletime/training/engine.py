@@ -1,6 +1,7 @@
-"""What an engine is, and which there are: a further one is an entry in `ENGINES`, and nothing else knows them by name.
+"""The interface of engines, their registry `ENGINES`, and the choice of the engine for a run.
 
-An engine says which runs it takes, how they go together, what they cost, and trains them in chunks.
+An engine refuses runs that it cannot train, batches the others, estimates their cost, and trains them in chunks. A
+further one is an entry in `ENGINES`, and nothing else knows them by name.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ EngineOption: TypeAlias = Literal["width", "learner"]
 
 @dataclass(frozen=True)
 class Chunk:
-    """About a second of a run. Its arrays are good until the next chunk is asked for, which may take them over."""
+    """About a second of training of a run. Its arrays are valid until the next chunk, which may reuse their memory."""
 
     env_steps: int
     """Environment steps done, at most the budget."""
@@ -44,10 +45,10 @@ class Chunk:
     metrics: Mapping[str, NDArray[Any]]
     """By name, one number for each update; their agent steps are one of them."""
     arrays: Callable[[], dict[str, NDArray[Any]]]
-    """All that is needed to go on from here, and nothing of other runs."""
+    """The run's state, from which `RunBatch.chunks` can resume it; without other runs."""
     agent_state: Callable[[], AgentState]
     exact: bool
-    """Whether a run that goes on from here equals one that was never stopped."""
+    """Whether a run resumed from here is identical to an uninterrupted one."""
     is_last: bool
 
 
@@ -63,16 +64,16 @@ class EnvInfo:
     simulators: tuple[str, ...] = ()
     """The packages that simulate the world, beside this one."""
     card: Mapping[str, str] = field(default_factory=dict)
-    """What computes the run beside JAX: a GPU by its name (`device`) and what else it has. With a GPU nothing else but
-    the compiler of its kernel (`NVRTC`) decides the run's bits."""
+    """What computes the run beside JAX: a GPU by its name (`device`) and its properties. With a GPU only that and the
+    compiler of its kernel (`NVRTC`) can change the run's bits."""
     log_interval: int = 1
-    """From one update whose metrics are reported to the next."""
+    """Updates between two whose metrics are reported."""
     contract: Mapping[str, Any] | None = None
-    """What a loop must keep for the policy, as `timing_contract` has it; None where there is no policy."""
+    """The timing that a loop must keep for the policy, from `timing_contract`; None where there is no policy."""
     fingerprint: Callable[[], str] = str
-    """What the world does when it is tried out, so that a changed one is noticed; empty for closed forms."""
+    """A hash of what the world does in a short trial, so that a change is noticed; empty for closed forms."""
     remarks: Callable[[], tuple[str, ...]] = tuple
-    """Why a run that is resumed may not be identical to an uninterrupted one; nothing where it will be."""
+    """Why a resumed run may not be identical to an uninterrupted one; empty where it will be."""
 
 
 def closed_form_info(spec: RunSpec, card: Mapping[str, str] | None = None, log_interval: int = 1) -> EnvInfo:
@@ -92,46 +93,46 @@ def closed_form_info(spec: RunSpec, card: Mapping[str, str] | None = None, log_i
 
 
 @dataclass(frozen=True)
-class Earlier:
-    """What an engine that keeps its own files found of earlier sessions of a run."""
+class EarlierSessions:
+    """Earlier sessions of a run, as an engine with files of its own finds them there."""
 
     sessions: int
     remark: str
 
 
 class RunBatch(ABC):
-    """Runs, ready to be computed together. They may begin at different moments and end at different times.
+    """Runs that are trained together; they may start and end at different times.
 
-    Runs are known by their place in the list that the batch was made from. What a run computes depends on its own spec
-    alone, and neither on its place nor on the others, so that it can go on later in another batch.
+    A run is named by its index in the list that the batch was made from. Its numbers depend on its own spec alone, and
+    not on its index or on the other runs, so that it can be resumed in another batch.
     """
 
     env_infos: Sequence[EnvInfo]
     can_save: ClassVar[bool] = True
-    """Whether chunks have arrays to go on from, and a policy."""
+    """Whether chunks have arrays to resume from, and a policy."""
 
     @abstractmethod
     def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
         """Train runs, each from its start or from the arrays of a chunk.
 
-        Each time, the chunks of all runs that went on since the last time; a run that cannot begin has an error once.
-        It ends when all runs have reached their budget or were dropped.
+        Yields the chunks of all runs that advanced since the last time, and once an error for a run that cannot start.
+        Ends when all runs have reached their budget or were dropped.
         """
 
     def keep_journal(  # noqa: B027 - only a world that cannot be put back needs one
         self, run: int, recall: Callable[[], Iterable[EpisodeRecord]], keep: Callable[[EpisodeRecord], None]
     ) -> None:
-        """Where a run's finished episodes are found when it is resumed, and kept at once; said before its chunks."""
+        """Set where a run reads its finished episodes when resumed, and writes new ones; called before `chunks`."""
 
-    def use_folder(self, run: int, folder: Path) -> Earlier | None:
-        """Where a run may have files of its own until it is finished, said before its chunks; what it left there."""
+    def use_folder(self, run: int, folder: Path) -> EarlierSessions | None:
+        """Set the folder for an unfinished run's files; what it left there. Called before `chunks`."""
         return None
 
     def drop(self, run: int) -> None:  # noqa: B027 - who has no run left asks for no more chunks
-        """Go on without a run."""
+        """Stop training a run."""
 
     def close(self) -> None:  # noqa: B027 - not all hold something
-        """Let go of what it holds."""
+        """Release memory, environments and processes."""
 
 
 @dataclass(frozen=True)
@@ -141,52 +142,52 @@ class Cost:
     program_s: float
     runs_at_once: int = 1
     where: str = ""
-    """The machine that this is known of, where it is not this one."""
+    """The machine of these numbers, if not this one."""
 
 
 class Engine(ABC):
-    """One way to compute runs; as it stands here, one run at a time."""
+    """Computes runs; by default one at a time."""
 
     name: ClassVar[str]
 
     def refusal(self, spec: RunSpec) -> str | None:
-        """In a sentence, why it cannot take a run whose options it has; None where it can."""
+        """Why it cannot train a run whose options it has, as a sentence; None where it can."""
         return None
 
     @abstractmethod
     def make_batch(self, specs: Sequence[RunSpec]) -> RunBatch:
-        """Make runs of one program ready."""
+        """Prepare runs of one program."""
 
     def cost(self, spec: RunSpec) -> Cost:
-        """What a run takes on this machine, or on another one that is named; it may be tried for a few seconds."""
+        """The cost of a run on this machine, by a trial of a few seconds, or on another one that is named."""
         return probe_cost(self.make_batch([spec]))
 
     def known_cost(self, spec: RunSpec) -> Cost | None:
-        """What a run is known to take on a machine that is named, without trying it here; None where nothing is."""
+        """The cost of a run on a machine that is named, without a trial; None where it is unknown."""
         return None
 
     def program(self, spec: RunSpec) -> str:
-        """The same for runs that one program computes, which are trained one after another or together."""
+        """A key of the compiled program: runs with equal keys can be trained in one batch."""
         return json.dumps({**spec.as_json(), "seed": None, "origin": None})
 
-    def most_lanes(self, spec: RunSpec) -> int:
-        """How wide a program of such runs can be; 1 where it has no lanes."""
+    def max_lanes(self, spec: RunSpec) -> int:
+        """The most lanes of a program for such runs; 1 where it has none."""
         return 1
 
-    def together(self, spec: RunSpec) -> int:
-        """How many runs of a program it trains together, at most."""
+    def max_batch_size(self, spec: RunSpec) -> int:
+        """The most runs of a program that it trains together."""
         return 1
 
-    def enough(self, spec: RunSpec) -> int:
-        """How many of them together make as good a use of a machine as more do."""
-        return self.together(spec)
+    def efficient_batch_size(self, spec: RunSpec) -> int:
+        """The runs in a batch beyond which more do not use the machine better."""
+        return self.max_batch_size(spec)
 
     def jax_device(self, spec: RunSpec) -> str:
-        """Where JAX computes: cpu or gpu."""
+        """The device of JAX: cpu or gpu."""
         return spec.engine.device
 
-    def only_run(self, specs: Sequence[RunSpec]) -> RunSpec:
-        """The one run that there must be, for engines that train one at a time."""
+    def single_run(self, specs: Sequence[RunSpec]) -> RunSpec:
+        """The only run of a batch, for engines that train one at a time."""
         if len(specs) > 1:
             raise InputError(f"There are {len(specs)} runs: the engine {self.name} trains one at a time.")
         return specs[0]
@@ -197,7 +198,7 @@ PROBE_S = 3.0
 
 
 def probe_cost(batch: RunBatch, try_s: float = PROBE_S) -> Cost:
-    """Train the beginning of runs, and forget it."""
+    """Measure the cost of runs by training their beginning, which is not kept."""
     program_s = learning_s = 0.0
     learning_steps = steps_before = 0
     compiled: set[bool] = set()
@@ -222,7 +223,7 @@ def probe_cost(batch: RunBatch, try_s: float = PROBE_S) -> Cost:
 
 @dataclass(frozen=True)
 class EngineEntry:
-    """An engine by name and place: it is imported when a run may need it, so that a CPU loads nothing of CUDA."""
+    """An engine by name and import path: imported only when a run may need it, so that a CPU loads nothing of CUDA."""
 
     name: str
     path: str
@@ -266,15 +267,15 @@ ENGINES: Mapping[str, EngineEntry] = MappingProxyType(
 )
 """By name, in the order in which they are asked whether they take a run."""
 AUTO = "auto"
-"""What stands for the fastest engine that takes a run and that every installation has: an engine is part of a run's
-identity, which must not depend on where it is asked for."""
+"""The fastest engine that takes a run, among those of every installation: an engine is part of a run's identity, which
+must not depend on the machine that asks."""
 
 _REMOVED_ENGINE = "native"
 """Its runs can still be read and reported."""
 
 
 def engine_for(spec: RunSpec) -> Engine:
-    asked, entry = spec.engine, _named(spec.engine.name)
+    asked, entry = spec.engine, _entry(spec.engine.name)
     if asked.version != asked.newest_version:
         raise InputError(
             f"The run is of version {asked.version} of the engine {asked.name}: this version of cycletime computes "
@@ -285,7 +286,7 @@ def engine_for(spec: RunSpec) -> Engine:
     return entry.load()
 
 
-def _named(name: str) -> EngineEntry:
+def _entry(name: str) -> EngineEntry:
     _check_name(name, ENGINES)
     return ENGINES[name]
 
@@ -303,8 +304,8 @@ def _check_name(name: str, known: Collection[str]) -> None:
 
 
 def _missing_option(spec: RunSpec) -> str | None:
-    """In a sentence, which option of the run its engine does not have; None where it has all."""
-    usual, entry = EngineSpec(), _named(spec.engine.name)
+    """Which option of the run its engine lacks, as a sentence; None where it has all."""
+    usual, entry = EngineSpec(), _entry(spec.engine.name)
     for option in get_args(EngineOption):
         chosen = getattr(spec.engine, option)
         if option not in entry.options and chosen != getattr(usual, option):
@@ -314,14 +315,14 @@ def _missing_option(spec: RunSpec) -> str | None:
 
 
 def with_engine(spec: RunSpec, name: str = AUTO) -> RunSpec:
-    """A run with the engine of a name, or with that of AUTO, on the device and of the width that it has."""
+    """A run with the engine of that name, or the one that AUTO chooses, on its own device and with its own width."""
     if name != AUTO:
-        chosen = _on(spec, name)
+        chosen = _with_engine_name(spec, name)
         engine_for(chosen)
         return chosen
     taken: RunSpec | None = None
     for entry in ENGINES.values():
-        chosen = _on(spec, entry.name)
+        chosen = _with_engine_name(spec, entry.name)
         if entry.refusal(chosen) is None:
             if _missing_option(chosen) is None:
                 return chosen
@@ -331,9 +332,9 @@ def with_engine(spec: RunSpec, name: str = AUTO) -> RunSpec:
     return taken
 
 
-def _on(spec: RunSpec, name: str) -> RunSpec:
-    """A run on an engine; those that train no lanes side by side have no width."""
-    width = spec.engine.width if "width" in _named(name).options else 1
+def _with_engine_name(spec: RunSpec, name: str) -> RunSpec:
+    """The run with another engine; engines without lanes have the width 1."""
+    width = spec.engine.width if "width" in _entry(name).options else 1
     return replace(spec, engine=replace(spec.engine, name=name, width=width, version=0))
 
 

@@ -62,7 +62,7 @@ def episode_seed(seed: int, episode: int) -> int:
 
 
 class EnvAdapter(ABC):
-    """What the loop steps; environments whose spaces the agents cannot use are refused."""
+    """An environment as the stepped loop uses it; spaces that the agents cannot use are refused."""
 
     num_envs = 1
 

@@ -1,4 +1,4 @@
-"""What a run asks of another library's trainer, in place of an agent of ours: `RunSpec.agent` may be one of these."""
+"""The spec of another library's trainer, and the agent that stands for it in `RunSpec.agent` in place of ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a finished run says of itself: its performance with all that is needed to trust it."""
+"""A finished run: its performance, its result.json, and the checks that both follow from its curve."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def make_result(
     machine: Mapping[str, str],
     cadence: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """What result.json holds; a robot's says how its cycles went."""
+    """The content of result.json; a robot's has the timing of its cycles."""
     return {
         **_derived_fields(spec, curve, sessions, remarks),
         "where": where,
@@ -88,22 +88,22 @@ def _derived_fields(
 
 
 def performance(curve: Episodes | EpisodeBins, env_steps: int) -> dict[str, float | None]:
+    """The scores of a run by `MEASURES`; None where no episode ended or learning diverged."""
     if not len(curve):
         return dict.fromkeys(MEASURES)
     bins = curve.binned(env_steps, BINS)
     means = bins.mean(), bins[-10:].mean(), curve.mean_return
-    # None where learning diverged: JSON knows no infinity.
     return {name: float(mean) if isfinite(mean) else None for name, mean in zip(MEASURES, means, strict=True)}
 
 
 def find_fault(run: FinishedRun) -> str | None:
-    """What does not fit together in a finished run, or None: all that can be computed again is."""
+    """The first inconsistency of a finished run, or None; derived fields are recomputed."""
     fault = _fault_of_facts(run) or _fault_of_curve(run) or _fault_of_derived_fields(run)
     return fault if fault or run.policy is None else fault_of_policy(run.policy, run.spec, run.spec.env_steps)
 
 
 def _fault_of_facts(run: FinishedRun) -> str | None:
-    """What can only be said, and not computed, is at least possible."""
+    """Check the fields that cannot be recomputed: each must be possible."""
     result, env_dt = run.result, run.spec.world.env_dt
     if result.get("identity") != run.spec.identity:
         return "its result belongs to another run"
@@ -159,7 +159,7 @@ def _possible_sources(spec: RunSpec, said: str) -> tuple[str, ...]:
 
 
 def fault_of_policy(policy: SavedPolicy, spec: RunSpec, env_steps: int) -> str | None:
-    """What does not fit in the policy of a run after so many environment steps, or None."""
+    """Why a policy is not that of a run after so many environment steps, or None."""
     if (policy.identity, policy.env_steps) != (spec.identity, env_steps):
         return f"its policy is not this run's last, but one of {policy.env_steps} environment steps"
     if (policy.dt, policy.world) != (spec.dt, spec.world.name):
@@ -186,6 +186,6 @@ _FACTS: Mapping[str, Callable[[Any], bool]] = {
     "machine": lambda value: isinstance(value, dict) and all(map(_is_text, value.values())),
     "cadence": lambda value: isinstance(value, dict),
 }
-"""By name, what else a result says, and whether that can be."""
+"""By name, the fields of a result that are not derived, with the check of each."""
 _OPTIONAL_FACTS: Mapping[str, Any] = {"cadence": {}}
-"""What stands for facts that not all results have."""
+"""The values of fields that not all results have."""

@@ -82,7 +82,7 @@ class Episodes:
 
 @dataclass(frozen=True, eq=False)
 class EpisodeBins:
-    """What is kept of the episodes that ended in each bin: as much as the paper's measure needs."""
+    """Counts and sums of the episodes that ended in each bin: all that the paper's measure needs."""
 
     budget: int
     """The environment steps of the whole run, which the bins divide."""
@@ -189,7 +189,7 @@ class MetricsLog:
         return self._take(1, count) if count else []
 
     def _take(self, lines: int, size: int) -> list[dict[str, Any]]:
-        """Make lines of the first pending updates, so many in each."""
+        """Average the first pending updates into lines of `size` updates each."""
         taken, end = self.pending, lines * size
         self.pending = {name: each[end:] for name, each in taken.items()}
         if not lines:

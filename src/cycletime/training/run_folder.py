@@ -117,7 +117,7 @@ class RunFolder:
 
     @property
     def has_begun(self) -> bool:
-        return self.checkpoints.are_there or self.journal.path.exists()
+        return self.checkpoints.exist or self.journal.path.exists()
 
     def write_snapshot(self, curve: Episodes, metrics: Columns, policy: SavedPolicy, env_dt: Duration) -> None:
         write_whole(self.path / "curve.parquet", lambda path: write_curve(path, curve, env_dt))

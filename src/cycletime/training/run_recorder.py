@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cycletime.errors import InputError, quote
 from cycletime.training.checkpoints import BINS, EPISODES, METRICS, POLICY, POSITION, Checkpoint, Manifest
-from cycletime.training.engine import Chunk, Earlier, EnvInfo
+from cycletime.training.engine import Chunk, EarlierSessions, EnvInfo
 from cycletime.training.external import ExternalAgent
 from cycletime.training.finished_run import FinishedRun, make_result
 from cycletime.training.journal import EpisodeRecord, JournalEntry, summarize_timing
@@ -106,7 +106,7 @@ class RunRecorder:
             self.notify(lambda observer: observer.remark(sentence))  # noqa: B023 - called at once
         return None if checkpoint is None else checkpoint.below(POSITION)
 
-    def note_earlier(self, earlier: Earlier) -> None:
+    def note_earlier(self, earlier: EarlierSessions) -> None:
         self.sessions += earlier.sessions
         self.remarks += (earlier.remark,)
         self.notify(lambda observer: observer.remark(f"Resumed, not identical: {earlier.remark}."))

@@ -40,7 +40,7 @@ from cycletime.training.bounded_npz import BoundedNpz, open_npz
 from cycletime.training.finished_run import MEASURES, FinishedRun, find_fault
 from cycletime.training.learning_curve import LINES, Columns, EpisodeBins, Episodes
 from cycletime.training.policy_file import SavedPolicy
-from cycletime.training.sealed_json import error_reason, parse_json
+from cycletime.training.sealed_json import error_reason, parse_json, refuse_unreadable
 from cycletime.training.spec import RunSpec
 
 FORMAT = 1
@@ -109,7 +109,7 @@ def _widened(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def read_about(file: BoundedNpz) -> AboutRuns:
-    """What a file says of its runs, without reading their numbers."""
+    """The names, specs and results of a file's runs, without reading their arrays."""
     if (shape := file.declared(_ABOUT)[0]) and shape[0] > _MOST_ABOUT:
         raise ValueError(f"its {_ABOUT} has {shape[0]:,} bytes")
     data = parse_json(_column(file, _ABOUT, "u", 1).tobytes())
@@ -125,7 +125,7 @@ def read_about(file: BoundedNpz) -> AboutRuns:
 
 
 def read_runs(file: BoundedNpz, about: AboutRuns) -> list[FinishedRun]:
-    """All runs of a file, of which it says something, each held against itself."""
+    """All runs of a file, each checked for consistency."""
     found = []
     specs = [RunSpec.from_json(data["spec"]) for data in about]
     rows = sum(spec.env_steps + 2 * LINES for spec in specs)  # more episodes or lines of metrics than they can have
@@ -251,7 +251,7 @@ class DamagedFileError(RunError):
 
 @dataclass(frozen=True, eq=False)
 class ScoredRun:
-    """What scores rest on, of a run that was held against itself."""
+    """The parts of a run that scores are computed from, after its consistency was checked."""
 
     result: Mapping[str, Any]
     means: NDArray[np.float64]
@@ -268,7 +268,7 @@ class Bundle:
 
     @cached_property
     def about(self) -> AboutRuns:
-        """Of each run, its name, spec and result. They are protected by the checksum of the archive alone."""
+        """Each run's name, spec and result, protected by the archive's checksum alone."""
         with self._reading(), open_regular(self.path) as raw, open_npz(raw, MOST_READ) as file:
             return read_about(file)
 
@@ -308,6 +308,7 @@ class Bundle:
         except (FileNotFoundError, DamagedFileError):
             raise
         except Exception as error:  # zipfile, zlib and NumPy have a dozen of them for what is damaged
+            refuse_unreadable(self.path, error)
             raise DamagedFileError(self.path, error_reason(error)) from error
 
 
@@ -315,10 +316,10 @@ SMALL_BYTES = MOST_BYTES // 4
 """Of their arrays: smaller files are put together."""
 MANY = 200
 """Whenever there are so many more files, small ones are put together."""
-MOST_LOOKS = 10
-"""How often a folder is looked at whose files are put together in the same moment."""
-LEFT_S = 3600.0
-"""The age at which an unfinished file is nobody's any more."""
+MOST_SCANS = 10
+"""How often a folder is read anew while another process puts its files together."""
+ABANDONED_S = 3600.0
+"""The age at which an unfinished file counts as abandoned."""
 T = TypeVar("T")
 
 
@@ -336,26 +337,26 @@ class Store:
     """How many files there were after small ones were put together."""
 
     def refresh(self) -> KeysView[str]:
-        """Look which files there are; the names of all runs."""
-        for _ in range(MOST_LOOKS):
-            if not self._look():
+        """Read the folder anew; the names of all finished runs."""
+        for _ in range(MOST_SCANS):
+            if not self._scan():
                 break
         return self.places.keys()
 
-    def _look(self) -> bool:
-        """Know the files that there are; whether some are gone, whose runs are in others that came meanwhile."""
+    def _scan(self) -> bool:
+        """Add new files; whether known ones are gone, whose runs are then in files that came meanwhile."""
         there = {path.name: path for path in self.folder.glob(f"*{SUFFIX}") if not path.name.startswith(".")}
         gone = any(name not in there for name in self.bundles)
         if gone:
             known, self.bundles, self.places, self.disputed = self.bundles, {}, {}, {}
             for name in sorted(known.keys() & there.keys()):
-                self._know(known[name])
+                self._add_bundle(known[name])
         self.damaged = {}
         for name in sorted(there.keys() - self.bundles.keys()):
-            gone |= not self._know(Bundle(there[name]))
+            gone |= not self._add_bundle(Bundle(there[name]))
         return gone
 
-    def _know(self, bundle: Bundle) -> bool:
+    def _add_bundle(self, bundle: Bundle) -> bool:
         """Add a file's runs; whether the file is there."""
         try:
             if self.is_checked:
@@ -420,13 +421,13 @@ class Store:
     def add(self, runs: Sequence[FinishedRun]) -> None:
         make_folder(self.folder)
         for path in write_bundles(self.folder, runs):
-            self._know(Bundle(path))
+            self._add_bundle(Bundle(path))
         if len(self.bundles) > self.tidied + MANY:  # so that looking which there are stays quick
             self.tidy()
 
     def tidy(self) -> None:
         """Put small files together, where there are several; what is damaged or disputed stays as it is."""
-        sweep(self.folder, older_s=LEFT_S)
+        sweep(self.folder, older_s=ABANDONED_S)
         self.refresh()
         disputed = {path for paths in self.disputed.values() for path in paths}
         # In the order of their names, so that of two who do it at once each keeps what the other keeps.

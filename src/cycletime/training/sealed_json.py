@@ -9,7 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
+
+from cycletime.errors import RunError
 
 MOST_DIGITS = 40
 """Of a whole number."""
@@ -57,6 +60,16 @@ def error_reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error).rstrip(".") or type(error).__name__
+
+
+def refuse_unreadable(path: Path, error: Exception) -> None:
+    """Raise what does not show that a file is damaged, so that nobody deletes it: no permission, no memory."""
+    if isinstance(error, MemoryError):
+        raise error
+    if isinstance(error, PermissionError):
+        raise RunError(
+            f"{path} may not be read by you ({error.strerror}): have its owner give you the right to, and resume."
+        ) from error
 
 
 def _whole_number(digits: str) -> int:

@@ -104,7 +104,7 @@ class Actor:
     """Acts for all copies of an environment, and remembers the state of noise that is coherent in time."""
 
     def __init__(self, agent: Agent, psi: PackedAgentState, copies: int, action_size: int) -> None:
-        """Find out which arrays of Psi acting needs, before the first step of all."""
+        """Find the arrays of the agent's state that acting needs."""
         self._agent, self._needed = agent, agent.acting(psi.numbered())
         self._noise = jax.tree.map(np.asarray, initial_noise_state(agent.exploration, copies, action_size))
         self._copies, self._none_begins = np.arange(copies)[:, None], np.zeros(copies, np.bool_)
@@ -150,7 +150,7 @@ MOST_PERIODS, MOST_AGENT_STEPS = 256, 20_000
 
 
 class SteppedPosition(NamedTuple):
-    """Where a run is: with the loop and the seed, all that is needed to go on. Its names are keys of checkpoints."""
+    """The state of a run: with the loop and the seed, enough to resume. Its names are keys of checkpoints."""
 
     psi: AgentState
     buffer: Buffer
@@ -272,7 +272,7 @@ class RandomNumbers:
         return max(1, self.copies // self.agent.period)
 
     def noise(self, period: int, row: int) -> NDArray[np.float32]:
-        """What the noise of a period's row is made of, [copies, numbers]."""
+        """The normals of the noise of a period's row, [copies, numbers]."""
         at = (period - self._normals_from) * self.agent.period + row * self.copies
         waits = self.agent.learn_when == "episode_end"
         if at < 0 or at + self.copies > len(self._normals) or (waits and period != self._normals_from):
@@ -313,7 +313,7 @@ class Learner:
 
     @property
     def psi(self) -> AgentState:
-        """What the agent has learned; the same object until it learns again. Waits for the learning to end."""
+        """The agent's state; the same object until the next update. Waits for a running update to end."""
         if self._psi is None:
             self._psi = self.packed.on_host().unpacked()
         return self._psi
@@ -337,7 +337,7 @@ class Learner:
         self._begins = result.ended
 
     def learn_if_due(self, agent_steps: int, *, ended: bool) -> None:
-        """Learn at a learning period's end, once there is enough to learn from; the run has so many agent steps."""
+        """Update at a learning period's end, once the buffer has enough; `agent_steps` are the run's so far."""
         steps = self.period_rows * self._copies
         if steps >= self.agent.period and (ended or self.agent.learn_when == "batch"):
             if self.rows * self._copies >= self.agent.learns_from:
@@ -386,7 +386,7 @@ class Learner:
         self._metrics.append((agent_steps, metrics))
 
     def _take_block(self) -> tuple[NDArray[np.float32], np.int32]:
-        """What was gathered, in an array of always the same shape that nothing writes to afterwards."""
+        """The gathered rows, in an array of constant shape that is not written to afterwards."""
         block, count = self._block, np.int32(self._gathered)
         self._begin_block()
         return block, count

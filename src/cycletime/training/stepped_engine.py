@@ -36,7 +36,7 @@ _SIMULATORS = {
     "cycletime.tasks.bullet": ("PyBullet", ("pybullet", "numpy")),
     "mujoco": ("MuJoCo", ("gymnasium", "mujoco", "numpy")),
 }
-"""By a part of the environment's module, or its model's: what simulates it, and the packages in which that stands."""
+"""By a part of the name of the environment's module, or its model's: the simulator and the packages that contain it."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class SteppedEngine(Engine):
     name: ClassVar[str] = "stepped"
 
     def make_batch(self, specs: Sequence[RunSpec]) -> SteppedBatch:
-        spec = self.only_run(specs)
+        spec = self.single_run(specs)
         check_device(spec.engine.device)
         return SteppedBatch(spec)
 
@@ -61,7 +61,7 @@ class SteppedBatch(RunBatch):
 
     @cached_property
     def env(self) -> gymnasium.Env[Any, Any]:
-        """The environment; of several, one more that is like them."""
+        """The environment; with several, one more of the same kind."""
         return make_env(self.spec.world, self.spec.dt)
 
     @cached_property
@@ -126,7 +126,7 @@ class SteppedBatch(RunBatch):
 
 
 def simulator_of(env: gymnasium.Env[Any, Any]) -> tuple[str, tuple[str, ...]]:
-    """What simulates an environment, and the packages in which that stands."""
+    """The simulator of an environment, and the packages that contain it."""
     from cycletime.tasks.closed_form_env import ClosedFormEnv
 
     world = env.unwrapped
@@ -153,7 +153,7 @@ def as_chunk(chunk: SteppedChunk) -> Chunk:
 
 
 def trace_env(env: gymnasium.Env[Any, Any], seed: int) -> list[bytes]:
-    """What an environment shows after a reset with a seed, for actions that follow from it as well."""
+    """The observations and rewards after a reset with a seed, for actions drawn with the same seed."""
     bounds, rng = ActionBounds.of(env), np.random.default_rng(seed)
     observation, _ = env.reset(seed=seed)
     seen = [np.asarray(observation).tobytes()]

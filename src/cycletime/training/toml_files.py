@@ -149,7 +149,7 @@ class TunedValues:
 
 @dataclass(frozen=True)
 class TunedFile:
-    """What a file says, by algorithm where it names them."""
+    """The content of a file of tuned values, by algorithm where it names them."""
 
     path: Path
     tuned: Mapping[str, Any]

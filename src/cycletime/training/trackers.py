@@ -17,7 +17,7 @@ from struct import Struct
 from types import MappingProxyType, ModuleType
 from typing import Any, TypeAlias
 
-from cycletime.errors import InputError
+from cycletime.errors import InputError, kind_and_first_line
 from cycletime.training.observers import Progress, Status, TrainingObserver
 from cycletime.training.run_folder import RunFolder
 
@@ -78,9 +78,8 @@ class Tracker(TrainingObserver, ABC):
     def log(self, env_steps: int, values: Mapping[str, float]) -> None:
         """Log values, named in two namespaces (`charts/episodic_return`, `losses/policy_loss`), at a step."""
 
-    @abstractmethod
     def close_run(self, status: Status) -> None:
-        """Write what is left and close the run."""
+        """Write what is left and close the run; by default nothing is left."""
 
     def begin(self, folder: RunFolder, resumed_from: int | None) -> None:
         spec = folder.spec
@@ -92,7 +91,7 @@ class Tracker(TrainingObserver, ABC):
         except InputError:
             raise
         except Exception as error:
-            raise InputError(f"{type(self).__name__} could not begin: {_first_line(error)}.") from error
+            raise InputError(f"{type(self).__name__} could not begin: {kind_and_first_line(error)}.") from error
         self._is_open = True
 
     def update(self, progress: Progress) -> None:
@@ -134,13 +133,7 @@ class Tracker(TrainingObserver, ABC):
             call()
         except Exception as error:
             self._is_open = False
-            self.warn(f"{type(self).__name__} failed; disabled for this run: {_first_line(error)}.")
-
-
-def _first_line(error: Exception) -> str:
-    """The first line of what the error says, since services like to add advice and traces."""
-    said = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-    return f"{type(error).__name__}: {said}".rstrip(": .")
+            self.warn(f"{type(self).__name__} failed; disabled for this run: {kind_and_first_line(error)}.")
 
 
 _ENDING = ".cycletime"
@@ -179,9 +172,6 @@ class TensorBoard(Tracker):
     def log(self, env_steps: int, values: Mapping[str, float]) -> None:
         points = [self._summary.Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
         self._append(step=env_steps, summary=self._summary.Summary(value=points))
-
-    def close_run(self, status: Status) -> None:
-        """Nothing is left to write."""
 
     def _append(self, **content: Any) -> None:  # noqa: ANN401 - fields of a protocol buffer
         event = self._event.Event(wall_time=time.time(), **content)

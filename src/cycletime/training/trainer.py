@@ -1,7 +1,7 @@
-"""The trainer: runs are resumed, trained by their engine, recorded, saved and finished, so that they survive anything.
+"""The trainer: resumes runs, trains them by their engine, records, checkpoints and finishes them; any kill is survived.
 
-Runs of a batch share nothing but the program: what goes wrong with one run ends that run alone. Where finished runs
-go, their own folders or the store of a study, is a result sink's business.
+Runs of a batch share nothing but the program: an error of one run ends that run alone. A result sink keeps finished
+runs, in their own folders or in the store of a study.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LONGEST_WAIT_S = 600.0
 """How long a checkpoint waits for a position to go on from exactly, where episodes are long: at an episode's end."""
 MOST_TIME_SAVING = 0.05
 """The share of the time that checkpoints may take; large ones come less often."""
-RunOutcome: TypeAlias = Literal["finished", "stopped"]
+TrainingOutcome: TypeAlias = Literal["finished", "stopped"]
 Clock: TypeAlias = Callable[[], float]
 
 
@@ -50,7 +50,7 @@ class ResultSink(ABC):
         return SAVE_ALL
 
     def claim(self, job: TrainingJob, held: ExitStack) -> TrainingJob | None:
-        """The job, this process's own until the stack is closed; None where the run is finished already."""
+        """Lock a job's run for this process until the stack is closed; None where the run is finished already."""
         return job
 
     def save(self, recorder: RunRecorder, chunk: Chunk) -> None:  # noqa: B027 - the checkpoint may be enough
@@ -180,11 +180,11 @@ def train_batches(
     stop: Callable[[], bool],
     checkpoint_s: float = CHECKPOINT_S,
     batch: RunBatch | None = None,
-) -> Iterator[list[RunOutcome | Exception]]:
+) -> Iterator[list[TrainingOutcome | Exception]]:
     """Train runs of one engine in their folders, as many at a time as it trains together; `batch` are the first."""
     from cycletime.training.progress_bar import show_progress  # rich is not on every machine that trains
 
-    size = engine_for(folders[0].spec).together(folders[0].spec)
+    size = engine_for(folders[0].spec).max_batch_size(folders[0].spec)
     for first in range(0, len(folders), size):
         if stop():
             return
@@ -207,14 +207,14 @@ def train_batch(
     checkpoint_s: float = CHECKPOINT_S,
     batch: RunBatch | None = None,
     clock: Clock = time.monotonic,
-) -> list[RunOutcome | Exception]:
+) -> list[TrainingOutcome | Exception]:
     """Train runs of one program together to their ends, each from its last checkpoint; finished runs are left alone.
 
     `stop` is asked about once a second, and there are at least `checkpoint_s` seconds between two checkpoints; `batch`
     are the runs, if they were made ready before, and is closed. A run's error ends that run alone, an engine's all.
     """
     sink = sink or FolderSink()
-    outcomes: dict[int, RunOutcome | Exception] = {}
+    outcomes: dict[int, TrainingOutcome | Exception] = {}
     claimed: dict[int, TrainingJob] = {}
     allow_open_files(len(jobs))
     with ExitStack() as held:
@@ -243,7 +243,7 @@ def _train_claimed(
     checkpoint_s: float,
     batch: RunBatch | None,
     clock: Clock,
-) -> list[RunOutcome | Exception]:
+) -> list[TrainingOutcome | Exception]:
     if not jobs:
         return []
     try:
@@ -258,7 +258,7 @@ def _train_claimed(
             training.run(stop)
         except Exception as error:
             for run in list(training.recorders):
-                training.leave(run, error)
+                training.end_run(run, error)
         except BaseException as error:
             status: Status = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
             for recorder in training.recorders.values():
@@ -273,20 +273,20 @@ class _BatchTraining:
         self.recorders: dict[int, RunRecorder] = {}
         self.unsaved: dict[int, Chunk] = {}
         """Their newest chunks, unless these have been saved."""
-        self.outcomes: dict[int, RunOutcome | Exception] = {}
+        self.outcomes: dict[int, TrainingOutcome | Exception] = {}
 
     def begin(self, run: int, job: TrainingJob) -> None:
         try:
             self.recorders[run] = RunRecorder(job, self.batch.env_infos[run], self.sink.save_options)
         except Exception as error:
-            self.leave(run, error)
+            self.end_run(run, error)
 
     def run(self, stop: Callable[[], bool]) -> None:
         last_time = self.clock()
         due = last_time + self.checkpoint_s
         starts = {}
         for run, recorder in list(self.recorders.items()):
-            with self._ending_alone(run):
+            with self._errors_end_run(run):
                 starts[run] = recorder.resume()
                 self.batch.keep_journal(run, recorder.journaled_episodes, recorder.append_to_journal)
                 if earlier := self.batch.use_folder(run, recorder.folder.path):
@@ -315,35 +315,35 @@ class _BatchTraining:
             if run not in self.recorders:
                 continue
             if isinstance(chunk, RunError):
-                self.leave(run, chunk)
+                self.end_run(run, chunk)
                 continue
-            with self._ending_alone(run):
+            with self._errors_end_run(run):
                 self.unsaved[run] = chunk
                 self.recorders[run].add(chunk)
 
     def _finish_completed(self) -> None:
         completed: dict[int, CompletedRun] = {}
         for run in [run for run, chunk in self.unsaved.items() if chunk.is_last]:
-            with self._ending_alone(run):
+            with self._errors_end_run(run):
                 recorder = self.recorders[run]
                 completed[run] = CompletedRun(recorder, recorder.finished(self.unsaved[run]))
         faults = self.sink.finish(list(completed.values())) if completed else ()
         for run, fault in zip(completed, faults, strict=True):
-            self.leave(run, fault or "finished")
+            self.end_run(run, fault or "finished")
 
     def _stop(self) -> None:
         for run, recorder in list(self.recorders.items()):
-            with self._ending_alone(run):
+            with self._errors_end_run(run):
                 chunk = self.unsaved.get(run)
                 if chunk is not None and self.batch.can_save and (chunk.exact or not recorder.has_exact):
                     self._write_checkpoint(recorder, chunk)
-                self.leave(run, "stopped")
+                self.end_run(run, "stopped")
 
     def _save(self, *, wait_for_exact: bool) -> bool:
         """Write checkpoints of all runs that can go on from theirs exactly, or of all; whether there were any."""
         ready = [run for run, chunk in self.unsaved.items() if chunk.exact or not wait_for_exact]
         for run in ready:
-            with self._ending_alone(run):
+            with self._errors_end_run(run):
                 self._write_checkpoint(self.recorders[run], self.unsaved.pop(run))
         return bool(ready)
 
@@ -352,17 +352,17 @@ class _BatchTraining:
         self.sink.save(recorder, chunk)
 
     @contextmanager
-    def _ending_alone(self, run: int) -> Iterator[None]:
+    def _errors_end_run(self, run: int) -> Iterator[None]:
         try:
             yield
         except Exception as error:
-            self.leave(run, error)
+            self.end_run(run, error)
 
-    def leave(self, run: int, outcome: RunOutcome | Exception) -> None:
+    def end_run(self, run: int, outcome: TrainingOutcome | Exception) -> None:
         recorder, _ = self.recorders.pop(run, None), self.unsaved.pop(run, None)
         self.outcomes[run] = outcome
         if isinstance(outcome, Exception):
             self.batch.drop(run)
         if recorder is not None:
-            with self._ending_alone(run):
+            with self._errors_end_run(run):
                 recorder.notify(lambda observer: observer.end("failed" if isinstance(outcome, Exception) else outcome))

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -16,7 +15,8 @@ from numpy.typing import NDArray
 
 from cycletime import tasks
 from cycletime.duration import Duration, DurationLike, cycle_steps
-from cycletime.errors import InputError, did_you_mean, quote
+from cycletime.errors import InputError, did_you_mean, first_line, quote
+from cycletime.extras import require_extras
 
 if TYPE_CHECKING:
     import gymnasium
@@ -163,7 +163,7 @@ class RobotEnv(GymnasiumEnv):
 
 @dataclass(frozen=True)
 class ForeignEnv(GymnasiumEnv):
-    """What a trainer of another library trains on: a name that it understands."""
+    """An environment that only another library's trainer knows, by name."""
 
     def __post_init__(self) -> None:
         """Count in milliseconds, unless a time step is given: then budgets in seconds are whole numbers of steps."""
@@ -174,7 +174,7 @@ World = ClosedFormWorld | GymnasiumEnv
 
 
 def world_of(task: str | None, env: str | None, env_dt: DurationLike | None, robot: RobotKind | None = None) -> World:
-    """The world that someone asks for: a task in closed form, or a Gymnasium environment, which may be a robot's."""
+    """The world of a request: a task in closed form, or a Gymnasium environment, which may be a robot's."""
     if (task is None) == (env is None):
         raise InputError("Give either a task (such as reacher) or an env (a Gymnasium id).")
     step = None if env_dt is None else Duration(env_dt)
@@ -243,10 +243,11 @@ def make_env(
     For 'module:Name-v0' the module is imported first, which runs its code. A delay is how late actions take effect, in
     whole steps of the environment.
     """
-    _refuse_without_gymnasium()
+    with require_extras(world.name):
+        import_module("gymnasium")
     keywords = {} if render_mode is None else {"render_mode": render_mode}
     if isinstance(world, ClosedFormWorld):
-        return _held_task(f"cycletime/{tasks.CLOSED_FORMS[world.name]}-v0", world.env_dt, dt, keywords, delay)
+        return _make_task_env(f"cycletime/{tasks.CLOSED_FORMS[world.name]}-v0", world.env_dt, dt, keywords, delay)
     if isinstance(world, RobotEnv):
         raise InputError(
             f"{world.name} is on an arm, and only who knows where that is can make it: see 'cycletime robot run', or "
@@ -257,27 +258,29 @@ def make_env(
     from cycletime.tasks.env_errors import EnvErrorWrapper, raise_as_env_error
 
     with raise_as_env_error(world.name, "its making"):
-        return EnvErrorWrapper(_held(world, dt, keywords, delay), world.name)
+        return EnvErrorWrapper(_make_gymnasium_env(world, dt, keywords, delay), world.name)
 
 
-def _held_task(
+def _make_task_env(
     name: str, env_dt: Duration, dt: Duration, keywords: dict[str, Any], delay: DelayLike | None
 ) -> gymnasium.Env[Any, Any]:
     """A task in closed form, which holds actions itself; a delay must be inside of what holds them."""
     if delay is None:
-        return _made(name, {**keywords, "dt": dt, "env_dt": env_dt})
+        return _gymnasium_make(name, {**keywords, "dt": dt, "env_dt": env_dt})
     from cycletime.tasks import CycleTime
 
-    return CycleTime(_late(_made(name, {**keywords, "dt": env_dt, "env_dt": env_dt}), delay, None), dt)
+    return CycleTime(_with_delay(_gymnasium_make(name, {**keywords, "dt": env_dt, "env_dt": env_dt}), delay, None), dt)
 
 
-def _late(env: gymnasium.Env[Any, Any], delay: DelayLike | None, env_dt: Duration | None) -> gymnasium.Env[Any, Any]:
+def _with_delay(
+    env: gymnasium.Env[Any, Any], delay: DelayLike | None, env_dt: Duration | None
+) -> gymnasium.Env[Any, Any]:
     from cycletime.tasks.delays import ActionDelay
 
     return env if delay is None else ActionDelay(env, delay, env_dt=env_dt)
 
 
-def _held(
+def _make_gymnasium_env(
     world: GymnasiumEnv, dt: Duration, keywords: dict[str, Any], delay: DelayLike | None
 ) -> gymnasium.Env[Any, Any]:
     from cycletime.tasks import CycleTime
@@ -286,26 +289,26 @@ def _held(
     _let_mujoco_draw_without_a_screen(keywords)
     if world.env_dt is not None:
         cycle_steps(dt, world.env_dt)  # before any simulator is started
-    name = _registered(world)
+    name = _registered_id(world)
     env: gymnasium.Env[Any, Any]
     env_dt = world.env_dt
     if env_dt is not None and name in RETIMINGS:
         env, env_dt = retime(name, env_dt, **keywords), None  # which it says itself
     else:
-        env = _made(name, keywords)
+        env = _gymnasium_make(name, keywords)
     closed_forms = sys.modules.get("cycletime.tasks.closed_form_env")  # imported, with JAX, where env is one of them
     if closed_forms and isinstance(env.unwrapped, closed_forms.ClosedFormEnv):
         env.close()
-        return _held_task(name, world.env_dt or env.unwrapped.task.env_dt, dt, keywords, delay)
+        return _make_task_env(name, world.env_dt or env.unwrapped.task.env_dt, dt, keywords, delay)
     try:
         ActionBounds.of(env)  # first: whoever is asked for a time step should not find then that no agent can act
-        return CycleTime(_late(env, delay, env_dt), dt, env_dt=env_dt)
+        return CycleTime(_with_delay(env, delay, env_dt), dt, env_dt=env_dt)
     except InputError:
         env.close()
         raise
 
 
-def _registered(world: GymnasiumEnv) -> str:
+def _registered_id(world: GymnasiumEnv) -> str:
     """The id by which Gymnasium knows the environment, once the module that registers it is imported."""
     refuse_unknown_env(world)
     module, _, name = world.name.rpartition(":")
@@ -315,15 +318,15 @@ def _registered(world: GymnasiumEnv) -> str:
         except ImportError as error:
             remedy = "install it, or put its folder on PYTHONPATH; PYTHONPATH=. finds one in the current folder"
             raise InputError(
-                f"{world.name!r} needs a module that cannot be imported: {_line(error)}: {remedy}."
+                f"{world.name!r} needs a module that cannot be imported: {first_line(error)}: {remedy}."
             ) from error
         _refuse_unregistered(name)
     return name
 
 
 def _refuse_unregistered(name: str) -> None:
-    _refuse_without_gymnasium()
-    import gymnasium
+    with require_extras(name):
+        import gymnasium
     from gymnasium.envs.registration import find_highest_version, get_env_id, parse_env_id
 
     if name in gymnasium.registry:
@@ -339,7 +342,7 @@ def _refuse_unregistered(name: str) -> None:
         raise _no_environment(name, error) from error
 
 
-def _made(name: str, keywords: dict[str, Any]) -> gymnasium.Env[Any, Any]:
+def _gymnasium_make(name: str, keywords: dict[str, Any]) -> gymnasium.Env[Any, Any]:
     import gymnasium
     from gymnasium.error import DependencyNotInstalled
 
@@ -347,31 +350,22 @@ def _made(name: str, keywords: dict[str, Any]) -> gymnasium.Env[Any, Any]:
         env: gymnasium.Env[Any, Any] = gymnasium.make(name, **keywords)
     except DependencyNotInstalled as error:
         raise InputError(
-            f"{name!r} needs a package that is not installed ({_line(error)}): for MuJoCo's environments "
+            f"{name!r} needs a package that is not installed ({first_line(error)}): for MuJoCo's environments "
             "pip install 'cycletime[mujoco]'."
         ) from error
     except gymnasium.error.Error as error:
         raise _no_environment(name, error) from error
     except ImportError as error:
-        raise InputError(f"{name!r} needs a module that cannot be imported: {_line(error)}.") from error
+        raise InputError(f"{name!r} needs a module that cannot be imported: {first_line(error)}.") from error
     return env
 
 
 def _no_environment(name: str, error: Exception) -> InputError:
     ours = f", or task={name.lower()!r}" if name.lower() in tasks.CLOSED_FORMS else ""
     return InputError(
-        f"{name!r} is not an environment that Gymnasium can make ({_line(error)}): give an id such as 'Reacher-v5', or "
-        f"'module:Name-v0' for one that a module registers{ours}."
+        f"{name!r} is not an environment that Gymnasium can make ({first_line(error)}): give an id such as "
+        f"'Reacher-v5', or 'module:Name-v0' for one that a module registers{ours}."
     )
-
-
-def _refuse_without_gymnasium() -> None:
-    if find_spec("gymnasium") is None:
-        raise InputError("Gymnasium is not installed: pip install gymnasium.")
-
-
-def _line(error: Exception) -> str:
-    return str(error.args[0] if error.args else error).split("\n")[0].rstrip(".")  # a KeyError's text has quotes
 
 
 def _let_mujoco_draw_without_a_screen(keywords: dict[str, Any]) -> None:

@@ -58,6 +58,6 @@ def test_points_of_sac(rule: str, to: str, point: tuple[float, ...]) -> None:
 
 def test_places_tell_what_rules_change_and_nothing_else() -> None:
     point = OF_SAC.point(OF_SAC.usual)
-    assert OF_SAC.place({**point, "learning_rate": 1}) == OF_SAC.place(point)
+    assert OF_SAC.point_key({**point, "learning_rate": 1}) == OF_SAC.point_key(point)
     for name in ("dt", "discount", "target_smoothing", "gradient_steps", "learning_period"):
-        assert OF_SAC.place({**point, name: 0.5}) != OF_SAC.place(point)
+        assert OF_SAC.point_key({**point, name: 0.5}) != OF_SAC.point_key(point)

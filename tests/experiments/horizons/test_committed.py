@@ -87,7 +87,7 @@ def test_the_verdicts_on_the_candidates_are_those_of_the_data(algorithm: str, ve
 
 def test_more_updates_gain_nothing_over_a_kept_gamma_on_average_and_lose_at_the_worst_cycle_time() -> None:
     trial = KEPT["sac"].trial
-    average, worst = (trial.more(trial.winner, "baseline", "tuned", measure) for measure in ("average", "worst"))
+    average, worst = (trial.advantage(trial.winner, "baseline", "tuned", measure) for measure in ("average", "worst"))
     assert average.low < 0 < average.high
     assert worst.high < 0
     assert f"gains nothing on average ({average})" in " ".join(PAGE.read_text().split())

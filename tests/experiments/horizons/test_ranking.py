@@ -38,7 +38,7 @@ def noiseless() -> RuleComparison:
 
 def scores_of(comparison: RuleComparison, rule: str) -> NDArray[np.float64]:
     """[starting points, other cycle times] of a rule from tuned values."""
-    return np.stack([comparison.scores(rule, start)[0] for start in comparison.begun("tuned")])
+    return np.stack([comparison.scores(rule, start)[0] for start in comparison.starts_of("tuned")])
 
 
 def test_a_rule_that_keeps_the_best_horizons_has_all_that_tuning_has() -> None:
@@ -106,7 +106,7 @@ def test_a_cycle_time_counts_where_tuning_has_learned_something() -> None:
 
     found = compared(score)
     assert [str(dt) for dt in found.dts["reacher"]] == ["8ms", "16ms", "32ms", "64ms"]
-    assert [str(start.values.dt) for start in found.begun("tuned")] == ["16ms", "64ms"]
+    assert [str(start.values.dt) for start in found.starts_of("tuned")] == ["16ms", "64ms"]
     assert scores_of(found, "scaled").shape == (2, 3)
 
 

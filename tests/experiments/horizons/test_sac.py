@@ -121,7 +121,7 @@ def test_what_the_trial_suggested_is_told_beside_the_others_and_judged_nowhere(t
     tasks = [", ".join(task_set.tasks) for task_set in (SAC_TRIAL, SAC_SEARCH)]
     assert [row[:2] for row in rows[::4]] == [[each, "tuned, average"] for each in tasks]
     assert SAC_POST_HOC.name not in {*chosen_candidates(tried.search), *tried.trial.judged}
-    start = next(start for start in tried.search.begun("tuned") if start.values.dt == Duration("16ms"))
+    start = next(start for start in tried.search.starts_of("tuned") if start.values.dt == Duration("16ms"))
     kept, grown = (start.point(Duration(dt), SAC_POST_HOC) for dt in ("8ms", "32ms"))
     assert kept == start.point(Duration("8ms"), "baseline")
     assert grown == start.point(Duration("32ms"), SAC_CANDIDATES[SAC_SUGGESTED])

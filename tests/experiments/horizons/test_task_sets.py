@@ -21,7 +21,7 @@ from cycletime.rules import PPO
 from cycletime.studies.spec_file import study_from_table, study_table
 from tests.experiments.horizons.made import BEST_S, outcome
 
-RULES, place_of = SEARCH.spec.rules, SEARCH.spec.place
+RULES, point_key = SEARCH.spec.rules, SEARCH.spec.point_key
 
 
 @pytest.mark.parametrize("task", [*SEARCH.tasks, *TRIAL.tasks])
@@ -66,15 +66,15 @@ def test_it_starts_where_tuning_was_best_and_where_everybody_does(task: str) -> 
 def test_every_value_that_a_rule_gives_is_a_point_and_none_is_twice() -> None:
     tuning = outcome(SEARCH.tuning("reacher"))
     study = SEARCH.study(tuning, RULES)
-    places = [place_of({"dt": cell.dt, **vars(cell.agent)}) for cell in study.cells()]
+    places = [point_key({"dt": cell.dt, **vars(cell.agent)}) for cell in study.cells()]
     assert len(set(places)) == len(places)
     wanted = {
-        place_of(start.point(dt, rule))
+        point_key(start.point(dt, rule))
         for start in starting_points(tuning)
         for rule in RULES.values()
         for dt in study.dts
     }
-    assert wanted | {place_of(point) for point in retuned_points(tuning).values()} == set(places)
+    assert wanted | {point_key(point) for point in retuned_points(tuning).values()} == set(places)
     assert len(wanted) < len(RULES) * len(study.dts) * 6 / 3, "most rules agree at most cycle times"
     assert not set(study.seeds) & set(SEARCH.tuning("reacher").seeds)
     assert study_from_table(study_table(study)) == study, "as a pack takes it along"
@@ -82,8 +82,8 @@ def test_every_value_that_a_rule_gives_is_a_point_and_none_is_twice() -> None:
 
 def test_a_point_is_found_though_its_last_digits_differ() -> None:
     point = starting_points(outcome(SEARCH.tuning("reacher")))[0].point(Duration("8ms"), "scaled")
-    assert place_of({**point, "discount": point["discount"] * (1 + 1e-15)}) == place_of(point)
-    assert place_of({**point, "discount": point["discount"] * (1 + 1e-6)}) != place_of(point)
+    assert point_key({**point, "discount": point["discount"] * (1 + 1e-15)}) == point_key(point)
+    assert point_key({**point, "discount": point["discount"] * (1 + 1e-6)}) != point_key(point)
 
 
 def test_rules_start_from_the_learning_rate_that_they_would_not_change() -> None:

@@ -92,6 +92,6 @@ def test_what_became_of_a_prediction(predicted: str, became: str | None) -> None
 def test_intervals_of_all_candidates_hold_together() -> None:
     judged = found(likes_small_rates)
     alone = judged.interval("floor-6", "tuned", "average", less="dt-aware")
-    together = judged.more("floor-6", "dt-aware")
+    together = judged.advantage("floor-6", "dt-aware")
     assert together.value == alone.value
     assert together.high - together.low >= alone.high - alone.low

@@ -56,8 +56,12 @@ def test_what_is_wrong_is_said_in_a_sentence(name: str, given: dict[str, Any], s
 @pytest.mark.parametrize(
     ("name", "package", "sentence"),
     [
-        ("ray", "ray", "Ray is not installed: pip install 'cycletime[ray]'."),
-        ("slurm", "submitit", "submitit is not installed: pip install 'cycletime[slurm]'."),
+        ("ray", "ray", "The executor ray needs Ray, which is not installed: pip install 'cycletime[ray]'."),
+        (
+            "slurm",
+            "submitit",
+            "The executor slurm needs submitit, which is not installed: pip install 'cycletime[slurm]'.",
+        ),
     ],
 )
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, name: str, package: str, sentence: str) -> None:

@@ -20,14 +20,14 @@ from cycletime.training.observers import Progress, TrainingObserver
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.run_recorder import TrainingJob
 from cycletime.training.spec import RunSpec
-from cycletime.training.trainer import RunOutcome, train_batch
+from cycletime.training.trainer import TrainingOutcome, train_batch
 from cycletime.training.worlds import ClosedFormWorld
 
 CHUNK_STEPS = 100
 """The environment steps of a chunk, in which one episode ends."""
 
 
-def train(folder: RunFolder, observers: Sequence[TrainingObserver] = (), **how: Any) -> RunOutcome:  # noqa: ANN401
+def train(folder: RunFolder, observers: Sequence[TrainingObserver] = (), **how: Any) -> TrainingOutcome:  # noqa: ANN401
     """Train one run in its folder; no time passes, so that there are checkpoints at each chunk or at none."""
     (ended,) = train_batch([TrainingJob(folder, observers)], **{"clock": Clock(), **how})
     if isinstance(ended, Exception):

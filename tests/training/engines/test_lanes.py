@@ -103,10 +103,10 @@ def test_what_is_kept_of_a_replay_is_what_the_run_can_fill() -> None:
     arrays = {**_LaneSnapshots(start, loop).arrays(0), "state.buffer.rows": rows}
     assert arrays.keys() == named_arrays(_as_tree(start)).keys()
     assert _LaneSnapshots(start, loop).arrays(0)["state.buffer.rows"].shape == rows.shape
-    found = lanes._joined([arrays]).state.buffer.rows
+    found = lanes._joined_position([arrays]).state.buffer.rows
     np.testing.assert_array_equal(found[: loop.room], rows)
     assert found.shape == start.state.buffer.rows.shape
-    wrong = lanes._wrong({0: {**arrays, "state.buffer.rows": rows[1:]}})
+    wrong = lanes._start_errors({0: {**arrays, "state.buffer.rows": rows[1:]}})
     assert "The checkpoint holds float32[" in str(wrong[0])
 
 

@@ -25,7 +25,7 @@ from cycletime.training.observers import TrainingObserver
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.run_recorder import TrainingJob
 from cycletime.training.spec import EngineSpec, RunSpec
-from cycletime.training.trainer import RunOutcome, train_batch
+from cycletime.training.trainer import TrainingOutcome, train_batch
 from cycletime.training.worlds import ClosedFormWorld, GymnasiumEnv, RobotEnv, make_env, world_of
 from tests.robots.toy_robot import ToyRobot
 from tests.robots.ur.virtual import VirtualArm, VirtualClock
@@ -58,7 +58,7 @@ class Told(TrainingObserver):
 
 def train(
     out: Path, robot: ToyRobot, told: Told | None = None, checkpoint_s: float = 1e9
-) -> tuple[RunFolder, RunOutcome | Exception]:
+) -> tuple[RunFolder, TrainingOutcome | Exception]:
     spec = a_spec()
     folder = RunFolder.create(out, spec)
     group = RealTimeBatch(spec, robot)
@@ -235,7 +235,7 @@ def test_runs_on_arms_are_the_real_time_engine_s() -> None:
     assert with_engine(a_spec()).engine.name == "stepped", "no robot unless it is asked for"
     assert ENGINES["real-time"].load().cost(spec) == Cost(0.04, 0.0), "nothing is moved to find out"
     assert ENGINES["real-time"].load().known_cost(spec) is None
-    assert (ENGINES["real-time"].load().together(spec), ENGINES["real-time"].load().most_lanes(spec)) == (1, 1)
+    assert (ENGINES["real-time"].load().max_batch_size(spec), ENGINES["real-time"].load().max_lanes(spec)) == (1, 1)
     assert ENGINES["real-time"].load().program(spec) == ENGINES["real-time"].load().program(replace(spec, seed=9))
 
 

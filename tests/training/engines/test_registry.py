@@ -185,7 +185,7 @@ def test_environments_share_a_program_but_for_seeds_and_the_kernel_has_one_for_a
 
 def test_lanes_are_trained_together_environments_one_by_one_and_many_on_the_kernel() -> None:
     told = {
-        name: (engine.together(spec), engine.enough(spec), engine.jax_device(spec))
+        name: (engine.max_batch_size(spec), engine.efficient_batch_size(spec), engine.jax_device(spec))
         for name, engine, spec in (
             ("compiled", ENGINES["compiled"].load(), a_spec(device="gpu", width=30)),
             ("stepped", ENGINES["stepped"].load(), a_spec("stepped", **HOPPER)),
@@ -197,13 +197,13 @@ def test_lanes_are_trained_together_environments_one_by_one_and_many_on_the_kern
 
 def test_a_program_is_as_wide_as_a_card_has_memory_for(monkeypatch: pytest.MonkeyPatch) -> None:
     engine, small = ENGINES["compiled"].load(), a_spec(device="gpu", agent=ActorCriticAgent(hidden=(4,)))
-    assert engine.most_lanes(small) == MOST_LANES
-    assert engine.most_lanes(replace(small, engine=EngineSpec())) == 1, "a CPU is busy with one"
+    assert engine.max_lanes(small) == MOST_LANES
+    assert engine.max_lanes(replace(small, engine=EngineSpec())) == 1, "a CPU is busy with one"
     needed = lane_bytes(make_loop(small))
     assert needed * MOST_LANES < GPU_BYTES
     monkeypatch.setattr(compiled_engine, "GPU_BYTES", 10 * needed + 1)
-    assert engine.most_lanes(small) == 10
-    assert ENGINES["stepped"].load().most_lanes(small) == ENGINES["cuda"].load().most_lanes(small) == 1
+    assert engine.max_lanes(small) == 10
+    assert ENGINES["stepped"].load().max_lanes(small) == ENGINES["cuda"].load().max_lanes(small) == 1
 
 
 def test_runs_for_different_engines_are_trained_apart(walk: RunSpec) -> None:

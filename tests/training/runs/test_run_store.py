@@ -85,6 +85,20 @@ def test_a_damaged_file_is_told_of_and_the_others_are_read(tmp_path: Path) -> No
     assert not fresh.damaged
 
 
+def test_one_that_may_not_be_read_is_not_called_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its runs would be trained again, and `verify --repair` would move it away."""
+    store, expected = filled(tmp_path, 2)
+
+    def refuse(path: Path, most_bytes: int | None = None) -> Any:  # noqa: ANN401
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_store, "open_regular", refuse)
+        with pytest.raises(RunError, match=r"npz may not be read by you \(Permission denied\): have its owner"):
+            Store(store.folder).refresh()
+    assert Store(store.folder).refresh() == expected.keys()
+
+
 def test_a_file_that_is_not_what_was_written_is_not_put_together_with_others(tmp_path: Path) -> None:
     """Its name says so, which would be forgotten."""
     store, _ = filled(tmp_path)

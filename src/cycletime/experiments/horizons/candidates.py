@@ -1,4 +1,4 @@
-"""What is compared: candidate rules of PPO and SAC, and the studies of the search and of the trial.
+"""The candidate rules of PPO and SAC, and the studies of the search and of the trial.
 
 Many rules give the same values at many cycle times, and studies that follow one another leave a GPU idle at their ends.
 So there is one study for each task, whose points are the values that some rule gives, each once.
@@ -95,7 +95,7 @@ class AlgorithmSpec:
     default: str
     """The one of them that would be replaced."""
     candidates: Mapping[str, Rule]
-    afterwards: Rule | None = None
+    post_hoc: Rule | None = None
     """What the trial suggested, and none has judged; the runs of search and trial must have its values."""
 
     @property
@@ -124,7 +124,7 @@ class AlgorithmSpec:
         agent = agent_for(values)
         return {"dt": values.dt, **{name: getattr(agent, name) for name in self._fields}}
 
-    def place(self, point: Mapping[str, Any]) -> PointKey:
+    def point_key(self, point: Mapping[str, Any]) -> PointKey:
         """The key of a point, to ten digits: powers may differ in the last ones from machine to machine."""
         return (f"{float(Duration(point['dt'])):.10g}", *(f"{float(point[name]):.10g}" for name in self._fields))
 
@@ -149,7 +149,7 @@ ALGORITHM_SPECS: Mapping[str, AlgorithmSpec] = {
         references=("baseline", "scaled"),
         default="scaled",  # which of tuned values is called 'tuned-scaled'
         candidates=SAC_CANDIDATES,
-        afterwards=SAC_POST_HOC,
+        post_hoc=SAC_POST_HOC,
     ),
 }
 
@@ -178,7 +178,7 @@ class TaskSet:
             start.point(dt, rule) for start in starting_points(tuning) for rule in rules.values() for dt in study.dts
         ]
         points += retuned_points(tuning).values()
-        once = {spec.place(point): point for point in points}
+        once = {spec.point_key(point): point for point in points}
         return replace(
             study,
             name=self.study_name(task),

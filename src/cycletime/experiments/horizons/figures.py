@@ -104,7 +104,7 @@ def draw_scores(comparison: RuleComparison, candidates: Sequence[str]) -> Figure
 
 
 def _draw_starts(axes: Axes, comparison: RuleComparison, rule: str, task: str) -> None:
-    starts, dts = [each for kind in START_KINDS for each in comparison.begun(kind, task)], comparison.dts[task]
+    starts, dts = [each for kind in START_KINDS for each in comparison.starts_of(kind, task)], comparison.dts[task]
     grid: Array = np.full((len(starts), len(dts)), np.nan)
     for row, start in enumerate(starts):
         for score, dt in zip(comparison.scores(rule, start)[0], comparison.targets(start), strict=True):

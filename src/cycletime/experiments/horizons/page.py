@@ -88,14 +88,17 @@ def verdicts_table(trial: RuleComparison) -> str:
     header = ("candidate", "verdict", *(f"more than `{other}`{over}" for other in references for over in _OVER))
     rows = []
     for name in trial.judged:
-        numbers = ((trial.more(name, other), trial.over_tasks(name, "tuned", "average", other)) for other in references)
+        numbers = (
+            (trial.advantage(name, other), trial.over_tasks(name, "tuned", "average", other)) for other in references
+        )
         rows.append((f"`{name}`", f"**{trial.verdict(name)}**", *(str(each) for pair in numbers for each in pair)))
     return _markdown(header, rows)
 
 
 def default_table(trial: RuleComparison) -> str:
     rows = [
-        (where, str(trial.more(trial.winner, trial.spec.default, *what))) for where, what in trial.conditions.items()
+        (where, str(trial.advantage(trial.winner, trial.spec.default, *what)))
+        for where, what in trial.conditions.items()
     ]
     return _markdown(("", f"`{trial.winner}` more than `{trial.spec.default}`"), rows)
 
@@ -112,7 +115,7 @@ def predictions_table(evidence: Evidence) -> str:
 
 def post_hoc_table(evidence: Evidence) -> str:
     """The rule that the trial suggested minus the paper's rules and the winner, on all tasks."""
-    trial, rule = evidence.trial, evidence.spec.afterwards
+    trial, rule = evidence.trial, evidence.spec.post_hoc
     assert rule is not None, "of this algorithm, a trial has suggested one"
     others = (*evidence.spec.references, trial.winner)
     rows = []

@@ -1,4 +1,4 @@
-"""How rules compare: scores between doing nothing (0) and tuning at each cycle time (1), from several starting points.
+"""Comparison of rules by scores from 0 (doing nothing) to 1 (tuning at each cycle time), from several starting points.
 
 Of a rule and a kind of starting points, the *average* is over the other cycle times, the starting points on a task and
 then the tasks; the *worst* has the lowest of the cycle times in place of their mean. At its own cycle time a starting
@@ -119,7 +119,7 @@ class RuleComparison:
             if len(dts) >= MIN_CYCLE_TIMES and any((task, dt) in begun for dt in dts)
         }
 
-    def begun(self, kind: str, task: str | None = None) -> list[StartingPoint]:
+    def starts_of(self, kind: str, task: str | None = None) -> list[StartingPoint]:
         """The starting points of a kind at cycle times that count, on all tasks that judge or on one."""
         return [
             start
@@ -132,7 +132,7 @@ class RuleComparison:
         """By rule, kind of starting points, measure and task, [1 + resamples] numbers."""
         found: dict[tuple[str, str, Measure, str], Array] = {}
         for rule, kind, task in product(self.rules, START_KINDS, self.dts):
-            scores = np.stack([self.scores(rule, start) for start in self.begun(kind, task)], axis=1)
+            scores = np.stack([self.scores(rule, start) for start in self.starts_of(kind, task)], axis=1)
             found[rule, kind, "average", task] = scores.mean(axis=(1, 2))
             found[rule, kind, "worst", task] = scores.min(axis=2).mean(axis=1)
         return found
@@ -174,23 +174,23 @@ class RuleComparison:
     def winner(self) -> str:
         return self.judged[0]
 
-    def more(
+    def advantage(
         self, name: str, than: str, kind: str = "tuned", measure: Measure = "average", task: str | None = None
     ) -> Interval:
         """A candidate minus a reference rule; the intervals hold for all candidates together."""
         return self.interval(name, kind, measure, less=than, task=task, together=len(self.candidates))
 
     def verdict(self, name: str) -> Literal["better", "no worse", "worse"]:
-        signs = {self.more(name, reference).sign for reference in self.spec.references}
+        signs = {self.advantage(name, reference).sign for reference in self.spec.references}
         return "worse" if "less" in signs else "better" if signs == {"more"} else "no worse"
 
     @property
     def changes_default(self) -> bool:
-        return self.more(self.winner, self.spec.default).sign == "more" and not self.objections()
+        return self.advantage(self.winner, self.spec.default).sign == "more" and not self.objections()
 
     @property
     def conditions(self) -> Mapping[str, tuple[str, Measure, str | None]]:
-        """By name, the arguments of `more` at which the winner is compared with the default."""
+        """By name, the arguments of `advantage` at which the winner is compared with the default."""
         return {
             "the average from tuned values": ("tuned", "average", None),
             "the average from untuned values": ("untuned", "average", None),
@@ -201,7 +201,9 @@ class RuleComparison:
 
     def objections(self) -> dict[str, Interval]:
         """The conditions in which the winner is less than the default for sure, and by how much."""
-        found = {where: self.more(self.winner, self.spec.default, *what) for where, what in self.conditions.items()}
+        found = {
+            where: self.advantage(self.winner, self.spec.default, *what) for where, what in self.conditions.items()
+        }
         return {where: each for where, each in found.items() if each.sign == "less"}
 
     def _drawn_of(self, rule: str, kind: str, measure: Measure, task: str | None = None) -> Array:
@@ -218,11 +220,11 @@ class RuleComparison:
 
     def _means(self, task: str, points: Sequence[Mapping[str, Any]]) -> Array:
         columns, means = self._drawn[task]
-        place_of = self.spec.place
+        point_key = self.spec.point_key
         for point in points:
-            if place_of(point) not in columns:
+            if point_key(point) not in columns:
                 raise InputError(f"{self.outcomes[task].name} has no runs of {dict(point)}: it is of other candidates.")
-        return means[:, [columns[place_of(point)] for point in points]]
+        return means[:, [columns[point_key(point)] for point in points]]
 
     @cached_property
     def _drawn(self) -> dict[str, tuple[dict[PointKey, int], Array]]:
@@ -230,7 +232,7 @@ class RuleComparison:
 
 
 def _resampled_means(outcome: Outcome, spec: AlgorithmSpec) -> tuple[dict[PointKey, int], Array]:
-    columns = {spec.place({**cell.values, "dt": cell.dt}): index for index, cell in enumerate(outcome.cells)}
+    columns = {spec.point_key({**cell.values, "dt": cell.dt}): index for index, cell in enumerate(outcome.cells)}
     every = np.concatenate([cell.scores for cell in outcome.cells])
     worst = float(np.min(every[np.isfinite(every)]))  # which runs that went astray count as, as in a sweep
     cells = [

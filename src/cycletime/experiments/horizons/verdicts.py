@@ -28,7 +28,7 @@ def judged_predictions(trial: RuleComparison, predictions: Mapping[str, Any], na
     found = {}
     for kind, measure, reference in planned_comparisons(trial.spec):
         key = comparison_key(kind, measure, reference)
-        predicted, sign = predictions[name][key]["predicted"], trial.more(name, reference, kind, measure).sign
+        predicted, sign = predictions[name][key]["predicted"], trial.advantage(name, reference, kind, measure).sign
         if predicted != "undecided":
             found[key] = "held" if sign == predicted else "not decided" if sign == "undecided" else "refuted"
     return found
@@ -45,7 +45,7 @@ def ranking_text(comparison: RuleComparison) -> str:
             more = ("" if rule == other else comparison.interval(rule, kind, "average", other) for other in others)
             rows.append((rule, *map(str, found), *map(str, more), _lowest_text(comparison, rule, kind)))
         lines += [
-            f"From {kind} values: {len(comparison.begun(kind))} starting points on {', '.join(comparison.dts)}, "
+            f"From {kind} values: {len(comparison.starts_of(kind))} starting points on {', '.join(comparison.dts)}, "
             f"{comparison.seeds} runs of each cell; 0 is doing nothing and 1 tuning at each cycle time; [95 % "
             "intervals].",
             "",
@@ -58,7 +58,7 @@ def ranking_text(comparison: RuleComparison) -> str:
 def verdicts_text(trial: RuleComparison, predictions: Mapping[str, Any]) -> str:
     lines = [excluded_text(trial), ""]
     for name in trial.judged:
-        differences = [f"{trial.more(name, other)} more than {other}" for other in trial.spec.references]
+        differences = [f"{trial.advantage(name, other)} more than {other}" for other in trial.spec.references]
         counts = Counter(judged_predictions(trial, predictions, name).values())
         became = ", ".join(f"{count} {word}" for word, count in counts.items()) or "none"
         lines += [
@@ -89,7 +89,7 @@ def excluded_text(comparison: RuleComparison) -> str:
 def _lowest_text(comparison: RuleComparison, rule: str, kind: str) -> str:
     found = (
         (float(score), start, dt)
-        for start in comparison.begun(kind)
+        for start in comparison.starts_of(kind)
         for score, dt in zip(comparison.scores(rule, start)[0], comparison.targets(start), strict=True)
     )
     score, start, dt = min(found, key=lambda each: each[0])

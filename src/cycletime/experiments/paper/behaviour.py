@@ -96,25 +96,25 @@ def _program(world: ClosedFormWorld, activation: ActivationName, squashed: bool)
     all cycle times.
     """
     task = world.task
-    Walk: TypeAlias = tuple[State, jax.Array]
+    EpisodeState: TypeAlias = tuple[State, jax.Array]
 
     def episode(weights: Any, key: jax.Array, k: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:  # noqa: ANN401
         policy = PolicyNetwork(weights[0], activation, weights[1], squashed)
 
-        def cycle(walk: Walk) -> Walk:
-            action = policy.act(task.observe(walk[0]), jnp.zeros(task.action_size))
+        def cycle(episode_state: EpisodeState) -> EpisodeState:
+            action = policy.act(task.observe(episode_state[0]), jnp.zeros(task.action_size))
 
-            def hold(_: jax.Array, before: Walk) -> Walk:
+            def hold(_: jax.Array, before: EpisodeState) -> EpisodeState:
                 step = task.step(before[0], action)
                 after = step.state, step.terminated | step.truncated
-                held: Walk = jax.tree.map(lambda old, new: jnp.where(before[1], old, new), before, after)
+                held: EpisodeState = jax.tree.map(lambda old, new: jnp.where(before[1], old, new), before, after)
                 return held
 
-            after: Walk = lax.fori_loop(0, k, hold, walk)
+            after: EpisodeState = lax.fori_loop(0, k, hold, episode_state)
             return after
 
         start = task.reset(key)
-        end, _ = lax.while_loop(lambda walk: ~walk[1], cycle, (start, jnp.zeros((), jnp.bool)))
+        end, _ = lax.while_loop(lambda episode_state: ~episode_state[1], cycle, (start, jnp.zeros((), jnp.bool)))
         return task.observe(start), task.observe(end), end.env_steps
 
     return jax.jit(jax.vmap(jax.vmap(episode, (None, 0, None)), (0, None, None)))
