@@ -154,8 +154,6 @@ def _value(text: str) -> object:
 
 def _tuned(options: TransferValues, stated: DurationLike | None) -> tuple[DurationLike, Mapping[str, Any]]:
     """The cycle time that values were tuned at, and a file's values, with what it sets for the parts."""
-    if options.from_dt is not None and options.tuned is not None:
-        raise InputError(f"--from is {options.from_dt}: the file of --tuned says it already, so leave one out.")
     if options.tuned is None:
         from_dt = stated if options.from_dt is None else options.from_dt
         if from_dt is None:
@@ -167,6 +165,8 @@ def _tuned(options: TransferValues, stated: DurationLike | None) -> tuple[Durati
 
     kind = options.kind
     read = read_tuned(options.tuned).of(kind.algorithm)
+    if options.from_dt is not None:
+        raise InputError(f"--from is {options.from_dt}: the file of --tuned says it already, so leave one out.")
     fields = [kind.parts[name].field for name in options.also if name in kind.parts]
     return read.dt, {**{name: read.others[name] for name in fields if name in read.others}, **read.values}
 
