@@ -129,6 +129,14 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         ("ppo --from 16ms --to 4ms --from-library sb3 n_step=512", "clip_range; did you mean n_steps?"),
         (
+            "ppo --to 4ms --from-library isaac-lab agent.num_steps_per_env=24 env.decimatoin=4 env.sim.dt=0.005",
+            "policy.init_noise_std; did you mean decimation?",
+        ),
+        (
+            "ppo --to 10ms --from-library playground unroll_length=20 ctrl_dt=0.02 sim_dt=0.004",
+            "The cycle time 10ms is not a whole multiple of the environment time step 4ms",
+        ),
+        (
             "ppo --from 16ms --to 4ms --from-library isaac-lab agent.num_step_per_env=24",
             "isaac-lab has no setting 'agent.num_step_per_env' that depends on the cycle time; "
             "those are algorithm.gamma, algorithm.lam, num_steps_per_env; did you mean num_steps_per_env?",
@@ -343,3 +351,12 @@ def test_a_library_that_is_unknown_or_says_no_cycle_time(
     algorithm = "sac" if words == "lerobot" else "ppo"
     assert main(["transfer", algorithm, "--to", "10ms", "--from-library", *words.split()]) == 2
     assert says in capsys.readouterr().err
+
+
+def test_the_number_of_environments_is_no_default_of_rl_games(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "transfer ppo --from 20ms --to 10ms --from-library rl-games horizon_length=24 minibatch_size=24 gamma=0.99"
+    for given, number, told in (("", 1, True), ("env.scene.num_envs=8", 8, False), ("--num-envs 8", 8, False)):
+        assert main(f"{words} tau=0.95 {given}".split()) == 0
+        out = capsys.readouterr().out
+        assert (f"num_actors = {number}\n" in out, "so the default of" in out) == (True, False)
+        assert ("The number of environments is not said: the batch is that of one." in out) == told
