@@ -29,12 +29,16 @@ def test_ways_to_name_the_command(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert "env.decimation=2\n" in capsys.readouterr().out
 
 
-def test_overrides_of_an_environment_alone_begin_as_on_the_command_line(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+@pytest.mark.parametrize(
+    ("name", "given", "override"),
+    [("env.yaml", "", "env.decimation=2\n"), ("agent.yaml", "--from 20ms", "agent.num_steps_per_env=48\n")],
+)
+def test_overrides_of_one_of_isaac_lab_s_files_begin_as_on_its_command_line(
+    name: str, given: str, override: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    file = write_run(tmp_path / "run") / "params" / "env.yaml"
-    assert main(["transfer", str(file), "--to", "10ms", "--as", "overrides"]) == 0
-    assert "env.decimation=2\n" in capsys.readouterr().out
+    file = write_run(tmp_path / "run") / "params" / name
+    assert main(["transfer", str(file), "--to", "10ms", "--as", "overrides", *given.split()]) == 0
+    assert override in capsys.readouterr().out.splitlines(keepends=True)
 
 
 def test_what_two_files_say_is_kept_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

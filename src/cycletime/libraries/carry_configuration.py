@@ -98,8 +98,10 @@ class CarriedConfiguration:
         library = self.before.library
         dashes = "--" if self.before.files[0].kind == "flags" or library in ("cleanrl", "lerobot") else ""
         names = {name: name.replace("_", "-") if library == "cleanrl" else name for name in self.changed()}
-        if self.before.environment == "isaac-lab" and library is None:  # env.yaml alone, whose names begin so there
-            names = {name: f"env.{name.removeprefix('env.')}" for name in names}
+        sections, file = [*self.before.sections.values()], self.before.files[0].path.name
+        if len(sections) == 1 and not sections[0].prefix:  # one of Isaac Lab's files, whose names begin so there
+            of_isaac_lab = "env." if sections[0].environment == "isaac-lab" else ""
+            names = {name: ("agent." if file == "agent.yaml" else of_isaac_lab) + names[name] for name in names}
         texts = {name: str(value).replace(" ", "") for name, value in self.changed().items()}  # a list is one word
         return [f"{dashes}{names[name]}={text}" for name, text in texts.items()]
 
