@@ -90,10 +90,10 @@ def test_what_is_no_time_span_is_refused_with_its_value(wrong: object) -> None:
 @pytest.mark.parametrize(
     ("typed", "asks"),
     [
-        ("16", "'16' has no unit: write '16ms' for milliseconds or '16s' for seconds."),
-        (" 1.0 ", "' 1.0 ' has no unit: write '1.0ms' for milliseconds or '1.0s' for seconds."),
-        ("3/2", "'3/2' has no unit: write '3/2ms' for milliseconds or '3/2s' for seconds."),
-        ("1e3", "'1e3' has no unit: write '1e3ms' for milliseconds or '1e3s' for seconds."),
+        ("16", "'16' has no unit: write '16ms' for milliseconds, '16s' for seconds or '16Hz'."),
+        (" 1.0 ", "' 1.0 ' has no unit: write '1.0ms' for milliseconds, '1.0s' for seconds or '1.0Hz'."),
+        ("3/2", "'3/2' has no unit: write '3/2ms' for milliseconds, '3/2s' for seconds or '3/2Hz'."),
+        ("1e3", "'1e3' has no unit: write '1e3ms' for milliseconds, '1e3s' for seconds or '1e3Hz'."),
     ],
 )
 def test_text_of_a_second_or_more_is_asked_for_its_unit(typed: str, asks: str) -> None:

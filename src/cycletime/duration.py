@@ -34,7 +34,7 @@ _SHORTEST_S, _LONGEST_S = Fraction(1, 10**12), Fraction(10**12)
 """Outside of these a number is a slip of the keyboard, and its exact fraction could fill the memory."""
 _MOST_DECIMAL_PLACES = 18
 _DIGITS_PEOPLE_TYPE = 15
-_EXAMPLES = "a positive time such as '16ms', '0.016s', '0.016' (seconds) or '62.5Hz'"
+_EXAMPLES = "a positive time such as '16ms', '0.016s' or '62.5Hz'"
 
 
 @dataclass(frozen=True, order=True, slots=True, init=False)
@@ -130,7 +130,9 @@ def _require_unit(text: str, exact_s: Fraction) -> None:
     """People who type 16 mean milliseconds, and cycle times of seconds are rare."""
     number = text.strip()
     if exact_s >= 1 and not number[-1].isalpha():
-        raise InputError(f"{text!r} has no unit: write '{number}ms' for milliseconds or '{number}s' for seconds.")
+        raise InputError(
+            f"{text!r} has no unit: write '{number}ms' for milliseconds, '{number}s' for seconds or '{number}Hz'."
+        )
 
 
 def _parse(value: object) -> Fraction | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cycletime.cli import main
-from tests.libraries.configurations import ZOO, write_run
+from tests.libraries.configurations import BRAX, PLAYGROUND_ENV, ZOO, write_run
 
 SOURCE = """class EnvCfg:
     decimation = 2  # 50 Hz
@@ -53,6 +53,18 @@ def test_many_configurations_are_a_table(tmp_path: Path, capsys: pytest.CaptureF
     assert "Read from Python source without running it; what is computed is not seen." in lines
 
 
+def test_an_environment_and_its_trainer_in_two_files_are_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "logs" / "go1"
+    run.mkdir(parents=True)
+    (run / "env.json").write_text(json.dumps(PLAYGROUND_ENV))
+    (run / "ppo.json").write_text(json.dumps(BRAX))
+    for folder, name in ((run, "go1"), (tmp_path, "logs/go1")):
+        assert explain(str(folder)) == 0
+        assert capsys.readouterr().out.startswith(f"{name}: mujoco-playground, PPO\n")
+
+
 def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert explain(str(write_run(tmp_path / "run")), "--json") == 0
     (found,) = json.loads(capsys.readouterr().out)["configurations"]
@@ -69,6 +81,10 @@ def test_a_zoo_file_needs_the_cycle_time_for_seconds(tmp_path: Path, capsys: pyt
     assert "No cycle time is said: give --dt TIME" in capsys.readouterr().out
     assert explain(str(tmp_path / "ppo.yml"), "--dt", "16ms") == 0
     assert "16 ms" in capsys.readouterr().out
+    (tmp_path / "mine.yml").write_text(ZOO)  # a name that is no algorithm's
+    assert explain(str(tmp_path / "mine.yml"), "--env", "Hopper-v5", "--algorithm", "ppo") == 0
+    assert explain(str(tmp_path / "mine.yml")) == 0
+    assert "MINE" not in capsys.readouterr().out
 
 
 def test_a_cycle_time_that_the_files_contradict_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

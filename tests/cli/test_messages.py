@@ -116,7 +116,7 @@ def test_of_several_runs_one_is_named_and_a_study_s_are_said_to_be_elsewhere(tmp
     ],
 )
 def test_a_cycle_time_of_a_second_or_more_needs_its_unit_in_python_too(call: Callable[[], object]) -> None:
-    with pytest.raises(InputError, match=r"^'40(\.0)?' has no unit: write '40(\.0)?ms' for milliseconds or '40"):
+    with pytest.raises(InputError, match=r"^'40(\.0)?' has no unit: write '40(\.0)?ms' for milliseconds, '40"):
         call()
 
 

@@ -99,6 +99,11 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("ppo --from 16ms --to 4ms --rule linear", "Unknown rule 'linear' for ppo: choose one of baseline, dt-aware"),
         ("sac --from 16ms --to 4ms --rule dt-aware", "Unknown rule 'dt-aware' for sac: choose one of baseline, scaled"),
         ("sac --from 16ms --to 4ms --also magic", "Unknown part 'magic' for sac: choose one of replay-capacity"),
+        (
+            "sac --from 16ms --to 4ms --also warm-up,learning-rate",
+            "'warm-up,learning-rate' is not one part: separate them by blanks, warm-up learning-rate.",
+        ),
+        ("ppo --from 16ms --to 4ms --tuned nofile.toml", "There is no file nofile.toml."),
         ("ppo --from 16ms --to 4ms --for keras", "Unknown library 'keras': choose one of stable-baselines3"),
         ("sac --from 16ms --to 4ms --for rsl-rl", "rsl-rl has no SAC that is known here: choose one of"),
         (
@@ -108,7 +113,7 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("ppo --from 16ms", "--to"),
         ("dqn --from 16ms --to 4ms", "There is no command 'cycletime transfer dqn', nor a file or folder dqn: give"),
         ("td4 --from 16ms --to 4ms", "ddpg, file; did you mean td3?"),
-        ("ppo --from 16 --to 4ms", "'16' has no unit: write '16ms' for milliseconds or '16s' for seconds."),
+        ("ppo --from 16 --to 4ms", "'16' has no unit: write '16ms' for milliseconds, '16s' for seconds or '16Hz'."),
         ("ppo --from 16ms --to 4ms --rule scald", "scaled, constant, horizons; did you mean scaled?"),
         ("ppo --from 16ms --to 4ms --for stoics", "lerobot, authors; did you mean stoix?"),
         ("td3 --from 16ms --to 4ms --for cleanrl", "cleanrl has no TD3 that is known here: choose one of stable-b"),
@@ -123,6 +128,14 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
             "dt=16ms is not one of a library's words: write --from 16m",
         ),
         ("ppo --from 16ms --to 4ms --from-library sb3 n_step=512", "clip_range; did you mean n_steps?"),
+        (
+            "ppo --to 4ms --from-library isaac-lab agent.num_steps_per_env=24 env.decimatoin=4 env.sim.dt=0.005",
+            "policy.init_noise_std; did you mean decimation?",
+        ),
+        (
+            "ppo --to 10ms --from-library playground unroll_length=20 ctrl_dt=0.02 sim_dt=0.004",
+            "The cycle time 10ms is not a whole multiple of the environment time step 4ms",
+        ),
         (
             "ppo --from 16ms --to 4ms --from-library isaac-lab agent.num_step_per_env=24",
             "isaac-lab has no setting 'agent.num_step_per_env' that depends on the cycle time; "
@@ -218,7 +231,7 @@ def test_tables_of_the_paper_s_rules_fit_80_columns(capsys: pytest.CaptureFixtur
     parts = "replay-capacity warm-up target-smoothing exploration-noise --noise-std 0.123456 --replay-capacity 1000000"
     also = "exploration-noise" if algorithm in ("ppo", "a2c") else parts
     if algorithm in ("sac", "tqc"):
-        also += " --target-entropy -1.23456 --action-size 7 --also replay-capacity target-entropy target-smoothing"
+        also = f"target-entropy {parts} --target-entropy -1.23456 --action-size 7"
     rule = "dt-aware" if algorithm in ("ppo", "a2c") else "tuned-scaled"  # the formula of 'horizons' is long
     words = f"transfer {algorithm} --from 33ms --to 16.5ms --discount 0.987654 --rule {rule} --also {also}"
     assert main(words.split()) == 0
@@ -338,3 +351,12 @@ def test_a_library_that_is_unknown_or_says_no_cycle_time(
     algorithm = "sac" if words == "lerobot" else "ppo"
     assert main(["transfer", algorithm, "--to", "10ms", "--from-library", *words.split()]) == 2
     assert says in capsys.readouterr().err
+
+
+def test_the_number_of_environments_is_no_default_of_rl_games(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "transfer ppo --from 20ms --to 10ms --from-library rl-games horizon_length=24 minibatch_size=24 gamma=0.99"
+    for given, number, told in (("", 1, True), ("env.scene.num_envs=8", 8, False), ("--num-envs 8", 8, False)):
+        assert main(f"{words} tau=0.95 {given}".split()) == 0
+        out = capsys.readouterr().out
+        assert (f"num_actors = {number}\n" in out, "so the default of" in out) == (True, False)
+        assert ("The number of environments is not said: the batch is that of one." in out) == told

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from cycletime.cli import main
-from tests.libraries.configurations import ISAAC_ENV, LEROBOT, SKRL, write_model, write_run
+from tests.libraries.configurations import BRAX, ISAAC_ENV, LEROBOT, PLAYGROUND_ENV, SKRL, write_model, write_run
 
 
 def test_changes_with_their_reasons(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -27,6 +27,25 @@ def test_ways_to_name_the_command(capsys: pytest.CaptureFixture[str], tmp_path: 
     run = str(write_run(tmp_path / "run"))
     assert main(["transfer", *words.replace("PATH", run).split(), "--as", "overrides"]) == 0
     assert "env.decimation=2\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "override"),
+    [("env.yaml", "", "env.decimation=2\n"), ("agent.yaml", "--from 20ms", "agent.num_steps_per_env=48\n")],
+)
+def test_overrides_of_one_of_isaac_lab_s_files_begin_as_on_its_command_line(
+    name: str, given: str, override: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = write_run(tmp_path / "run") / "params" / name
+    assert main(["transfer", str(file), "--to", "10ms", "--as", "overrides", *given.split()]) == 0
+    assert override in capsys.readouterr().out.splitlines(keepends=True)
+
+
+def test_what_two_files_say_is_kept_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "env.json").write_text(json.dumps(PLAYGROUND_ENV))
+    (tmp_path / "ppo.json").write_text(json.dumps(BRAX))
+    assert main(["transfer", str(tmp_path), "--to", "12ms"]) == 0
+    assert "  how many ctrl_dt an action is held: action_repeat\n" in capsys.readouterr().out
 
 
 def test_a_diff_that_patch_takes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_a_zoo_file_is_written_but_never_over_another(capsys: pytest.CaptureFixt
         assert f"{taken} exists already" in capsys.readouterr().err
         assert taken.read_bytes() == before
     assert main([*words, str(tmp_path / "no" / "folder.yml")]) == 2
-    assert "cannot be written: No such file or directory" in capsys.readouterr().err
+    assert f"there is no folder {tmp_path / 'no'}: make it first." in capsys.readouterr().err
 
 
 def test_a_zoo_file_in_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

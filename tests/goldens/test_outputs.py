@@ -36,8 +36,8 @@ QUICK = {
     "transfer-tqc": "transfer tqc --from 16ms --to 8ms",
     "transfer-td3": "transfer td3 --from 16ms --to 8ms",
     "transfer-ddpg": "transfer ddpg --from 16ms --to 8ms",
-    "transfer-zoo": "transfer zoo.yml --env ReacherBulletEnv-v0 --from 16ms --to 8ms --as yaml",
-    "transfer-zoo-json": "transfer zoo.yml --env Pendulum-v1 --from 50ms --to 25ms --json",
+    "transfer-zoo": "transfer ppo.yml --env ReacherBulletEnv-v0 --from 16ms --to 8ms --as yaml",
+    "transfer-zoo-json": "transfer ppo.yml --env Pendulum-v1 --from 50ms --to 25ms --json",
     "study-plan": "study plan study.toml --no-calibration",
     "study-plan-half": "study plan study.toml --no-calibration --out study-half",
     "study-status": "study status study-finished",
@@ -114,7 +114,7 @@ MACHINE_S_OWN = {"train", "train-carried", "train-gymnasium", "resume", "evaluat
 @pytest.fixture
 def given(folders: Path) -> Path:
     """All that the commands name."""
-    shutil.copy(DATA / "zoo.yml", folders)
+    shutil.copy(DATA / "ppo.yml", folders)
     shutil.copy(DATA / "studies" / "own-rules.toml", folders)
     (folders / "wrong.toml").write_text((folders / "study.toml").read_text().replace("seeds", "sedes"))
     return folders

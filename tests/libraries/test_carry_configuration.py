@@ -161,6 +161,12 @@ def _written(path: Path, carried: CarriedConfiguration) -> Path:
     return path
 
 
+def test_an_adaptive_schedule_leaves_a_carried_learning_rate(tmp_path: Path) -> None:
+    run, told = write_run(tmp_path / "run"), "algorithm.schedule adaptive leaves the carried learning rate at once."
+    assert told in carry(run, "10ms", also=["learning-rate"]).notes
+    assert told not in carry(run, "10ms").notes
+
+
 def test_what_was_rounded_is_told(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", ISAAC_ENV.replace("history_length: 5", "history_length: 3"))
     (change,) = [each for each in carry(run, "40ms").changes if each.name == "env.observations.policy.history_length"]
@@ -291,11 +297,12 @@ def test_other_numbers_of_environments(tmp_path: Path) -> None:
         assert carried.notes[:2] == (
             "4096 environments become 1024 with 98304 samples in a batch, and so as many updates per second of "
             "experience: recommended. A rollout lasts 1.92 s in each, and did 0.48 s.",
-            "For rollouts as long as before, and a batch that follows the environments, leave the rollout as it was: a "
+            "For rollouts as long as before, and a batch that follows the environments, give each rollout 24 steps: a "
             "batch of 24576 and a minibatch of 6144 samples, and 4 times as many updates per second of experience.",
         )
     both = carry(run, "10ms", to_num_envs=2048).changed()
     assert (both["agent.num_steps_per_env"], both["env.scene.num_envs"], both["env.decimation"]) == (96, 2048, 2)
+    assert "give each rollout 48 steps: a batch of 393216" in carry(run, "10ms", to_num_envs=8192).notes[1]
     (tmp_path / "skrl.yaml").write_text(SKRL)
     carried = carry(tmp_path / "skrl.yaml", "10ms", from_dt="20ms", n_envs=512, to_num_envs=256)
     assert carried.changed() == {"agent.rollouts": 64, "trainer.timesteps": 9600}
@@ -316,6 +323,7 @@ def test_other_numbers_of_environments(tmp_path: Path) -> None:
         (ISAAC_ENV, {"from_dt": "10ms"}, "sim.dt 0.005 x decimation 4 is a cycle time of 20ms, and --from is 10ms"),
         (ISAAC_ENV.replace("12000", ".nan"), {}, "num_steps is nan: it counts or decays in steps"),
         (SKRL.replace("lambda: 0.95", "lambda: 0.95\n  gae_lambda: 0.9"), {"from_dt": "20ms"}, "are the same setting"),
+        (ISAAC_ENV.replace("decimation: 4", "decimation: 2.5"), {}, "decimation is 2.5: it must be a whole number of"),
         (SKRL.replace("rollouts: 16", "rollout: 16"), {"from_dt": "20ms"}, "did you mean rollouts?"),
     ],
 )

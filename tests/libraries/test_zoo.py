@@ -53,7 +53,7 @@ def test_a_ppo_entry_at_a_quarter_of_its_cycle_time() -> None:
     assert carried.notes == (
         "sde_sample_freq would be 16: it counts agent steps",
         "No env_wrapper was written, since 4ms is not a whole multiple of the environment's step, 16ms: the "
-        "environment itself must step every 4ms (cycletime.tasks.retime makes one that does).",
+        "environment itself must step every 4ms (cycletime.tasks.retime makes MuJoCo's and Pendulum do so).",
         UNKNOWN,
     )
 
@@ -166,7 +166,13 @@ def test_the_same_time_written_in_two_ways_is_no_change() -> None:
             ["exploration-noise"],
             "exploration-noise is not a single number in this entry",
         ),
-        ("A:\n  n_timesteps: 1e6\n", "A", "ppo", [], "A: n_timesteps is '1e6': it must be a number of at least 1"),
+        (
+            "A:\n  n_timesteps: 1e6\n",
+            "A",
+            "ppo",
+            [],
+            "A: n_timesteps is '1e6': it must be a number of at least 1; YAML reads a number from !!float 1e6",
+        ),
         ("A: {}\n", "A", "dqn", [], "'dqn' is not an algorithm with a rule: give one of ppo, sac, a2c"),
         ("A: {}\n", "A", "td4", [], "td3, ddpg; did you mean td3?"),
         ("A: [", "A", "ppo", [], "Line 1 is not valid YAML"),

@@ -27,7 +27,7 @@ from cycletime.duration import DurationLike
 from cycletime.errors import InputError
 from cycletime.libraries import LIBRARIES, LibraryValues, given_cycle_time, read_settings
 from cycletime.libraries.names import library_name
-from cycletime.libraries.on_policy import notes_on_environments
+from cycletime.libraries.on_policy import MANY_ENVIRONMENTS, ONE_ENVIRONMENT, notes_on_environments
 from cycletime.libraries.time_keys import cycle_time_names
 from cycletime.rules import A2C, ALGORITHMS, PPO, Hyperparameters
 from cycletime.rules.hyperparameters import explain_values, nest_names, transfer_as_json
@@ -121,8 +121,12 @@ def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperpar
             source.library if source else "", kind.algorithm, given, source.values if source else {}, "--"
         )
     whole = {**said, **nest_names(said)}
-    words_used = {name: value for name, value in values.to(library).items() if name not in whole}
+    number, source = LIBRARIES[library_name(library)][kind.algorithm].n_envs, values.library_source
+    no_default = [number.name] if number and (options.n_envs is not None or number.default is None) else []
+    words_used = {name: value for name, value in values.to(library).items() if name not in (*whole, *no_default)}
     notes = () if given else _notes_on_baseline(words_used, {}, f"the default of {library}")
+    if options.n_envs is None and source and source.n_envs == 1 and source.library in MANY_ENVIRONMENTS:
+        notes = (*notes, ONE_ENVIRONMENT)
     return replace(values, **given), notes
 
 
@@ -154,11 +158,11 @@ def _value(text: str) -> object:
 
 def _tuned(options: TransferValues, stated: DurationLike | None) -> tuple[DurationLike, Mapping[str, Any]]:
     """The cycle time that values were tuned at, and a file's values, with what it sets for the parts."""
-    if options.from_dt is not None and options.tuned is not None:
-        raise InputError(f"--from is {options.from_dt}: the file of --tuned says it already, so leave one out.")
     if options.tuned is None:
         from_dt = stated if options.from_dt is None else options.from_dt
         if from_dt is None:
+            if words := options.from_library[1:]:  # of which one may be misspelt
+                read_settings(options.kind, options.from_library[0], "1s", options.n_envs, _settings([*words]))
             names = cycle_time_names(library_name(next(iter(options.from_library), "")))
             instead = f"{names} in the library's words" if names else "--tuned"
             raise InputError(f"--from is missing: say at which cycle time the values were tuned, or give {instead}.")
@@ -167,6 +171,8 @@ def _tuned(options: TransferValues, stated: DurationLike | None) -> tuple[Durati
 
     kind = options.kind
     read = read_tuned(options.tuned).of(kind.algorithm)
+    if options.from_dt is not None:
+        raise InputError(f"--from is {options.from_dt}: the file of --tuned says it already, so leave one out.")
     fields = [kind.parts[name].field for name in options.also if name in kind.parts]
     return read.dt, {**{name: read.others[name] for name in fields if name in read.others}, **read.values}
 

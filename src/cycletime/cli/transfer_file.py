@@ -140,10 +140,10 @@ def _explained(carried: CarriedConfiguration, notes: tuple[str, ...], details: b
         blocks.append("Nothing changes.")
     if yours := [each for each in carried.changes if each.treatment == "yours"]:
         blocks.append("\n".join(["NOT carried: set these yourself, if the reason holds", *_rows(yours)]))
-    kept: dict[str, list[str]] = {}
+    kept: dict[str, dict[str, None]] = {}
     for each in carried.changes:
         if each.treatment == "kept":
-            kept.setdefault(each.reason, []).append(each.name)
+            kept.setdefault(each.reason, {})[each.name] = None  # once, also where both sides have it
     if kept:
         blocks.append("\n".join(["Kept", *(f"  {reason}: {', '.join(names)}" for reason, names in kept.items())]))
     if all_notes := (*carried.notes, *notes):
@@ -161,6 +161,9 @@ def _rows(changes: list[Change]) -> list[str]:
 def _value(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, dict) and all(isinstance(each, dict) for each in value.values()):  # a wrapper of the Zoo's
+        calls = [(name, ", ".join(f"{key}={each}" for key, each in given.items())) for name, given in value.items()]
+        return ", ".join(f"{name.rpartition('.')[2]}({given})" for name, given in calls)
     return "" if value is None else f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
@@ -193,6 +196,8 @@ def _as_json(carried: CarriedConfiguration, notes: tuple[str, ...]) -> dict[str,
 def _write_new(target: Path, source: Path, texts: dict[Path, str]) -> None:
     """Write the files of a configuration where there is nothing yet, whole or not at all."""
     folder = source.is_dir()
+    if not target.parent.is_dir():
+        raise InputError(f"--to-file is {target}, and there is no folder {target.parent}: make it first.")
     try:
         if folder:
             target.mkdir()

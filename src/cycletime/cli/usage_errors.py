@@ -25,6 +25,7 @@ _SUBJECT = re.compile(r"^[a-z_]+(?= is )")
 """What a sentence is about."""
 _OPTION = re.compile(r"--?[A-Za-z]")
 _HELP = ("-h", "--help")
+_UNITS = ("ns", "us", "ms", "s", "min", "h", "Hz", "kHz")
 _POSITIONAL = get_args(Positional[int])[1]
 
 
@@ -160,7 +161,10 @@ def _assign(words: Sequence[str], command: CommandSpec) -> dict[str, list[str]]:
         option = None if only_positional or not _OPTION.match(word) else by_name.get(_hyphened(name))
         if option is None:
             if not positional:
-                raise InputError(f"Unexpected argument {shorten(word)!r}: {command.help_hint}")
+                last = words[max(0, len(words) - len(left) - 2)]
+                whole = f"{last}{word}" if last[:1].isdigit() and word in _UNITS else ""
+                hint = f"write '{whole}' as one word." if whole else command.help_hint
+                raise InputError(f"Unexpected argument {shorten(word)!r}: {hint}")
             option, values = positional.pop(0), [word]
         else:
             values = [value] if separator else []
@@ -175,6 +179,9 @@ def _assign(words: Sequence[str], command: CommandSpec) -> dict[str, list[str]]:
         if option.count is not None and len(values) < option.count:
             lacks = "has no value" if not values else f"has {len(values)} of {option.count} values"
             raise InputError(f"{option.name} {lacks}: {command.help_hint}")
+        if option.field in given and not option.is_positional:
+            more = f": give all its values at once, {option.name} {' '.join([*given[option.field], *values])}."
+            raise InputError(f"{option.name} is given twice{more if option.count is None else '; leave one out.'}")
         given[option.field] = values
     return given
 

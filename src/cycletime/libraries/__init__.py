@@ -19,6 +19,7 @@ from cycletime.libraries.time_keys import (
     TimeChange,
     canonical_names,
     carry_time_keys,
+    cycle_time_names,
     means_time,
     stated_cycle_time,
     time_notes,
@@ -32,6 +33,7 @@ from cycletime.rules.sac import OffPolicy
 __all__ = ["LIBRARIES", "LibraryValues", "export_values", "given_cycle_time", "read_settings"]
 
 H = TypeVar("H", bound=Hyperparameters)
+_RATE_SCHEDULES = ("schedule", "learning_rate_scheduler", "lr_schedule")
 _ENV_COUNTS = ("env.scene.num_envs", "scene.num_envs")
 """The number of environments on Isaac Lab's command line, beside agents whose words have none."""
 
@@ -66,6 +68,10 @@ def export_values(values: Hyperparameters, library: str, n_envs: int | None) -> 
             changes = carry_time_keys(name, said, values.dt / source.dt, left)
             said |= {each.name: each.new for each in changes if each.treatment == "carried"}
             notes += time_notes(changes)
+            carries_rate = getattr(values, "learning_rate", None) != getattr(first_read, "learning_rate", None)
+            for each, value in source.values.items() if carries_rate else ():
+                if each.rpartition(".")[2] in _RATE_SCHEDULES and "adaptive" in str(value).lower():
+                    notes.append(f"{each} {value} leaves the carried learning rate at once.")
         known = {*known, *_ENV_COUNTS}
         unknown = tuple(each for each in source.values if each not in known and not means_time(name, each))
         named = tuple(each._replace(name=source.spelling.get(each.name, each.name)) for each in changes)
@@ -103,7 +109,7 @@ def read_settings(cls: type[H], library: str, dt: DurationLike, n_envs: int | No
         defaults = {name: value for name, value in usual.items() if value is not None}
     said_rates, default_rates = words.rates.read(given)
     fields |= said_rates
-    given.refuse_slips()
+    given.refuse_slips(cycle_time_names(name).split(" and "))
     spelling = {new: old for old, new in canonical.items() if means_time(name, new) or new in given.known}
     branches = setting_prefixes(given.known) | setting_prefixes(spelling.values())
     parts = flatten_settings(values, branches)

@@ -20,7 +20,7 @@ from cycletime.libraries.config_edit import changed_document, is_editable, rewri
 from cycletime.libraries.config_files import ConfigFile
 from cycletime.libraries.configuration import Configuration, Setting, Side
 from cycletime.libraries.names import LIBRARIES, table_names
-from cycletime.libraries.on_policy import notes_on_environments
+from cycletime.libraries.on_policy import MANY_ENVIRONMENTS, ONE_ENVIRONMENT, notes_on_environments
 from cycletime.libraries.plain_yaml import KeyPath
 from cycletime.libraries.synonyms import our_fields
 from cycletime.libraries.time_keys import (
@@ -98,6 +98,10 @@ class CarriedConfiguration:
         library = self.before.library
         dashes = "--" if self.before.files[0].kind == "flags" or library in ("cleanrl", "lerobot") else ""
         names = {name: name.replace("_", "-") if library == "cleanrl" else name for name in self.changed()}
+        sections, file = [*self.before.sections.values()], self.before.files[0].path.name
+        if len(sections) == 1 and not sections[0].prefix:  # one of Isaac Lab's files, whose names begin so there
+            of_isaac_lab = "env." if sections[0].environment == "isaac-lab" else ""
+            names = {name: ("agent." if file == "agent.yaml" else of_isaac_lab) + names[name] for name in names}
         texts = {name: str(value).replace(" ", "") for name, value in self.changed().items()}  # a list is one word
         return [f"{dashes}{names[name]}={text}" for name, text in texts.items()]
 
@@ -192,8 +196,8 @@ def _notes_on_unknown(configuration: Configuration) -> list[str]:
         more = f" and {len(left_out) - _MOST_NAMED} more" if len(left_out) > _MOST_NAMED else ""
         notes.append(f"Files of the folder that were not read: {', '.join(left_out[:_MOST_NAMED])}{more}.")
     if others := len(unknown) - len(named):
-        settings = "setting is" if others == 1 else "settings are"
-        notes.append(f"{others} more {settings} kept: nothing known of them depends on the cycle time.")
+        settings, them = ("setting is", "it") if others == 1 else ("settings are", "them")
+        notes.append(f"{others} more {settings} kept: nothing known of {them} depends on the cycle time.")
     return notes
 
 
@@ -256,8 +260,8 @@ class _Transfer:
             notes = [note for note in notes if "RandomMemory" not in note]  # the file says it: -1, or as the rollout
         if self.to_num_envs is not None:
             notes += notes_on_environments(before, after, self.n_envs or 1, self.to_num_envs, options=False)
-        if self.n_envs is None and (configuration.environment or library in ("rsl-rl", "isaac-lab", "skrl")):
-            notes.append("The number of environments is not said: the batch is that of one. Give --num-envs.")
+        if self.n_envs is None and (configuration.environment or library in MANY_ENVIRONMENTS):
+            notes.append(ONE_ENVIRONMENT)
         if configuration.is_zoo_entry:
             rows, more = self._with_wrapper(rows)
             notes += more
@@ -348,7 +352,10 @@ class _Transfer:
         configuration, root = self.configuration, self.configuration.sections["agent"]
         length = configuration.of("agent").get("n_timesteps", 1)
         if isinstance(length, bool) or not isinstance(length, int | float) or not 1 <= length < inf:
-            raise InputError(f"{configuration.env_id}: n_timesteps is {length!r}: it must be a number of at least 1.")
+            text = f"; YAML reads a number from !!float {length}" if isinstance(length, str) else ""
+            raise InputError(
+                f"{configuration.env_id}: n_timesteps is {length!r}: it must be a number of at least 1{text}."
+            )
         notes: list[str] = []
         if not is_editable(root.file):
             env_id = configuration.env_id

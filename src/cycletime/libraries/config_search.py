@@ -89,7 +89,21 @@ def find_configurations(path: Path, search: Search | None = None) -> Found:
 
 
 def is_run_folder(folder: Path) -> bool:
-    return any(all((folder / name).is_file() for name in names) for names in RUN_FILES)
+    return any(all((folder / name).is_file() for name in names) for names in RUN_FILES) or _is_pair(folder)
+
+
+def _is_pair(folder: Path) -> bool:
+    """Whether a folder has two files and no more, MuJoCo Playground's environment and its trainer."""
+    try:
+        inside = list(folder.iterdir())
+        read = (
+            read_configuration(folder)
+            if len(inside) == 2 and {each.suffix for each in inside} <= {*_SUFFIXES}
+            else None
+        )
+    except (InputError, OSError):
+        return False
+    return read is not None and read.library == read.environment == "mujoco-playground"
 
 
 def _in_tree(root: Path, search: Search, found: Found) -> Iterator[Configuration]:
@@ -136,7 +150,7 @@ def _in_file_or_run(path: Path, search: Search, root: Path) -> Iterator[Configur
             for name, entry in file.document.items():
                 if isinstance(entry, Mapping) and entry and name != "default":
                     section = Section(file, (str(name),), "", entry, None, None, is_zoo_entry=True)
-                    algorithm = search.algorithm or section.algorithm() or path.stem.lower()
+                    algorithm = search.algorithm or section.algorithm()
                     read = Configuration(str(path), "stable-baselines3", None, algorithm, section.settings())
                     yield replace(_timed(read, search, root), name=f"{_relative(path, root)} {name}")
             return

@@ -254,8 +254,8 @@ def _training_length(c: Configuration) -> Iterator[Finding]:
     for each in c.curricula():
         if each.value > steps:
             says = (
-                f"{each.text} counts steps of an environment, of which the training has {steps:.6g} ({stated.text}): "
-                "it never takes effect; end it before the training does."
+                f"{each.text} counts steps of an environment, of which the training has {round(steps)} "
+                f"({stated.text}): it never takes effect; end it before the training does."
             )
             yield Finding("warning", "curriculum-after-training", says, each.place)
 

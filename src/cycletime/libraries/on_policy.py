@@ -202,6 +202,10 @@ def _nearest_divided(batch: int, divisor: int, unit: int, enough: float = 0.0) -
     return best
 
 
+MANY_ENVIRONMENTS = ("rsl-rl", "isaac-lab", "skrl", "rl-games")
+ONE_ENVIRONMENT = "The number of environments is not said: the batch is that of one. Give --num-envs."
+
+
 def notes_on_environments(
     before: Hyperparameters, carried: Hyperparameters, old: int, number: int, options: bool = True
 ) -> tuple[str, ...]:
@@ -209,15 +213,16 @@ def notes_on_environments(
     if number == old or not isinstance(before, PPO | A2C) or not isinstance(carried, PPO | A2C):
         return ()
     lasted, lasts = before.batch * float(before.dt) / old, carried.batch * float(carried.dt) / number
-    sizes = {"batch": before.batch, **({"minibatch": before.minibatch} if isinstance(before, PPO) else {})}
+    sized = before if options else carried  # options are of the values before
+    sizes = {"batch": sized.batch, **({"minibatch": sized.minibatch} if isinstance(sized, PPO) else {})}
     new = {name: nearest_whole(Fraction(size * number, old)) for name, size in sizes.items()}
     if options:
         other = f"add {' '.join(f'--{name} {size}' for name, size in new.items())}."
     else:
-        sized = " and ".join(f"a {name} of {size}" for name, size in new.items())
+        both = " and ".join(f"a {name} of {size}" for name, size in new.items())
         other = (
-            f"leave the rollout as it was: {sized} samples, and {Fraction(old, number)} times as many updates per "
-            "second of experience."
+            f"give each rollout {nearest_whole(Fraction(carried.batch, old))} steps: {both} samples, and "
+            f"{Fraction(old, number)} times as many updates per second of experience."
         )
     return (
         f"{old} environments become {number} with {carried.batch} samples in a batch, and so as many updates per "

@@ -78,8 +78,8 @@ class SettingsReader:
     def count(self, word: ParamName) -> int:
         return check_count(f"{self.library}'s {word.name}", self.number(word))
 
-    def refuse_slips(self) -> None:
-        """Refuse names that are nearly a carried one and would be ignored: a typo, or gamma for ``loss.gamma``."""
+    def refuse_slips(self, cycle_time: Collection[str] = ()) -> None:
+        """Refuse names that are nearly a carried one, or one that says the cycle time, and would be ignored."""
         for name in self.values:
             if name.rpartition(".")[2] in _OF_DQN:
                 raise InputError(
@@ -91,6 +91,9 @@ class SettingsReader:
         known = list(dict.fromkeys(self.known))
         for name in self.values:
             near = [each for each in known if name not in known and _is_slip(name, each)]
+            bare = name.removeprefix("env.")
+            ends = [each.removeprefix("env.") for each in cycle_time]
+            near += [each for each in ends if bare not in ends and len(each) > 3 and _one_slip_apart(bare, each)]
             if near:
                 raise InputError(
                     f"{self.library} has no setting {name!r} that depends on the cycle time; those are "
@@ -200,7 +203,7 @@ class LogInside:
         if given.values.get(self.other_with):
             raise NotANumberError(
                 f"{given.library}'s {self.other_with} is {given.values[self.other_with]!r}: {self.name} is then no "
-                "standard deviation of the action."
+                "standard deviation of the action, so leave exploration-noise out."
             )
         # Not by the name that slips and branches are judged by, since the mapping is given back as it is.
         said = SettingsReader(given.library, given.values).optional_number(dotted)

@@ -11,7 +11,7 @@ from cycletime.libraries.parameters import param_names
 from cycletime.rules import ALGORITHMS
 
 _FIELDS_BY_ENTRY = {
-    **{each: each for each in ("discount", "trace_decay", "minibatch", "learning_rate", "clip")},
+    **{each: each for each in ("discount", "trace_decay", "minibatch", "learning_rate", "clip", "noise_std")},
     **dict.fromkeys(("size", "rollout", "unroll", "horizon"), "batch"),
     "tau": "target_smoothing",
     "replay": "replay_capacity",

@@ -9,7 +9,7 @@ from fractions import Fraction
 from math import inf, isfinite
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from cycletime.duration import Duration
+from cycletime.duration import Duration, cycle_steps
 from cycletime.errors import InputError
 from cycletime.rules.laws import COUNT, KEPT, PROPORTIONAL, SMOOTHING, Law, nearest_whole
 
@@ -39,7 +39,7 @@ _BATCHES = "it counts batches, which last as long"
 _HISTORY = "it counts steps, and the network's input changes with it"
 _PRESENT = "1 is the present alone"
 _PHYSICS = "it counts steps of the physics"
-_RATE = "a rate per second, since rewards are multiplied by the cycle time"
+_RATE = "taken as a rate per second: rewards are multiplied by the cycle time"
 _PER_STEP = "paid at every step"
 _EVENT = "an event is paid once, times the cycle time"
 _DIFFERENCE = "a squared difference: between what keeps the noise's share (x1) and that of smooth motion (/rho^2)"
@@ -85,7 +85,7 @@ _BRAX = (
     *_keys(COUNT, _LENGTH, "num_timesteps", "episode_length"),
     *_keys(PROPORTIONAL, _SETS, "ctrl_dt"),
     *_keys(KEPT, "in seconds", "sim_dt"),
-    *_keys(KEPT, "cycles of ctrl_dt in one of the agent's", "action_repeat"),
+    *_keys(KEPT, "how many ctrl_dt an action is held", "action_repeat"),
     *_keys(PROPORTIONAL, "where rewards are paid per step, as in dm_control's tasks", "reward_scaling", carried=False),
     *_keys(PROPORTIONAL, "if actions are increments", "action_scale", carried=False),
     *_keys(KEPT, _PRESENT, "*history_len", "*history_length", "*history_size", equals="1"),
@@ -332,16 +332,20 @@ def _carry(
         if not fitting or not _is_number(value):
             return None
         equal = fitting[0].equals
-        why = "in seconds" if equal == CYCLE_TIME else f"it is not {equal}"
+        why = "in seconds" if equal == CYCLE_TIME else f"-1 follows {equal}" if value == -1 else f"not equal to {equal}"
         return TimeChange(name, value, value, "kept", why)
     if key.law == KEPT or (value == -1 and key.law == COUNT and not _WEIGHT.search(name)):
         return TimeChange(name, value, value, "kept", key.reason if key.law == KEPT else "-1 is no number of steps")
+    if known_as.endswith("decimation") and ((count := _fraction(value)) is None or count.denominator > 1):
+        raise InputError(f"{name} is {value!r}: it must be a whole number of at least 1.")
     numbers: list[Any] = value if isinstance(value, list) else [value]
     if not all(_is_number(each) for each in numbers) or not any(numbers):
         return None
     pairs = [_carried_number(name, each, key.law, rho) for each in numbers]
     new = [each for each, _ in pairs] if isinstance(value, list) else pairs[0][0]
     rounded = "" if all(exact for _, exact in pairs) else f", rounded from {_written(_exact(numbers, key.law, rho))}"
+    if known_as == "ctrl_dt" and (cycle_s := _fraction(value)) and (step_s := _fraction(settings.get("sim_dt"))):
+        cycle_steps(Duration(cycle_s * rho), Duration(step_s))  # refused where it is no whole number of them
     if rounded and key.reason == _SETS:
         return TimeChange(name, value, _exact(numbers, key.law, rho), "yours", key.reason)
     if key.carried:

@@ -72,7 +72,7 @@ def _row(what: str, setting: Setting, meaning: str) -> Row:
 
 
 def _span(steps: float, dt_s: float | None) -> str:
-    return format_seconds(steps * dt_s) if dt_s else f"{steps:.6g} steps"
+    return format_seconds(steps * dt_s) if dt_s else f"{round(steps)} steps"
 
 
 def _seconds(steps: float, dt_s: float | None) -> str:

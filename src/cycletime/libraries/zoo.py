@@ -46,8 +46,8 @@ def with_cycle_time_wrapper(
     held = to_dt / step
     if held.denominator != 1:
         return None, (
-            f"No env_wrapper was written, since {to_dt} is not a whole multiple of the environment's step, {step}: "
-            f"the environment itself must step every {to_dt} (cycletime.tasks.retime makes one that does)."
+            f"No env_wrapper was written, since {to_dt} is not a whole multiple of the environment's step, {step}: the "
+            f"environment itself must step every {to_dt} (cycletime.tasks.retime makes MuJoCo's and Pendulum do so)."
         )
     wrapper, steps = {WRAPPER_NAME: {"dt": str(to_dt), "env_dt": str(step)}}, "step" if held == 1 else "steps"
     return [*wrappers, wrapper], (

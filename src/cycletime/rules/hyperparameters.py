@@ -268,6 +268,8 @@ class Hyperparameters:
     def part(self, name: str) -> Part:
         """One of `parts`; refused where there is none of this name, or it needs a value that was not given."""
         if name not in self.parts:
+            if all(each in self.parts for each in name.split(",")):
+                raise InputError(f"{name!r} is not one part: separate them by blanks, {name.replace(',', ' ')}.")
             raise InputError(f"Unknown part {name!r} for {self.algorithm}: choose {_choices(self.parts, name)}")
         return self.parts[name]
 

@@ -361,7 +361,10 @@ def retime(
         limit = None if isinstance(time_limit, float) and time_limit == inf else Duration(time_limit)
     if limit is not None:
         named = "plain environment's time_limit" if time_limit is None else "time_limit"
-        env = TimeLimit(env, whole_steps(named, limit.exact_s, env_dt, least=1))
+        try:
+            env = TimeLimit(env, whole_steps(named, limit.exact_s, env_dt, least=1))
+        except InputError as error:
+            raise InputError(f"{str(error)[:-1]}; give time_limit one of them.") from None
     return Retime(env, env_dt, physics_dt)
 
 

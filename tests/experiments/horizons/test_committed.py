@@ -96,7 +96,7 @@ def test_more_updates_gain_nothing_over_a_kept_gamma_on_average_and_lose_at_the_
 def _score_of(algorithm: str, task: str, kind: str, rule: str, begun: str, dt: str) -> float:
     """A single cell of the trial: the normalised score at a cycle time, from a starting point at another."""
     trial = KEPT[algorithm].trial
-    (start,) = (each for each in trial.begun(kind, task) if each.values.dt == Duration(begun))
+    (start,) = (each for each in trial.starts_of(kind, task) if each.values.dt == Duration(begun))
     return float(trial.scores(rule, start)[0][trial.targets(start).index(Duration(dt))])
 
 

@@ -190,7 +190,7 @@ def test_keywords_reach_the_environment() -> None:
             "Hopper-v5",
             "3ms",
             {},
-            "plain environment's time_limit 8s is not a whole multiple .* step 3ms: the nearest are 7998ms and 8001ms",
+            "plain environment's time_limit 8s .* step 3ms: the nearest are 7998ms and 8001ms; give time_limit one",
         ),
         ("Hopper-v5", 2, {}, "'2' has no unit: write '2ms'"),
         ("Hopper-v5", "2ms", {"time_limit": "1ms"}, "time_limit 1ms is not a whole multiple"),

@@ -100,7 +100,7 @@
   const percent = (share) => `${share < 0 ? "" : "+"}${fixed(100 * share, 1)}%`;
 
   const UNITS = { s: [1n, 1n], ms: [1n, 1000n], us: [1n, 10n ** 6n], ns: [1n, 10n ** 9n], min: [60n, 1n], h: [3600n, 1n] };
-  const EXAMPLES = "a positive time such as '16ms', '0.016s', '0.016' (seconds) or '62.5Hz'";
+  const EXAMPLES = "a positive time such as '16ms', '0.016s' or '62.5Hz'";
 
   /** Seconds from text, as an exact fraction; a bare number is in seconds. */
   function duration(text) {
@@ -115,7 +115,7 @@
     }
     if (!exact || number(exact) < 0.99e-12 || number(exact) > 1.01e12) throw new Error(`'${text}' is not a time span: give ${EXAMPLES}.`);
     if (!match[2] && exact.n >= exact.d) {
-      throw new Error(`'${text}' has no unit: write '${text.trim()}ms' for milliseconds or '${text.trim()}s' for seconds.`);
+      throw new Error(`'${text}' has no unit: write '${text.trim()}ms' for milliseconds, '${text.trim()}s' for seconds or '${text.trim()}Hz'.`);
     }
     return exact;
   }
