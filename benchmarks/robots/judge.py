@@ -183,7 +183,8 @@ def main() -> int:
     judgement = Judgement(read_trial(), read_rows([master]))
     for name, comparison in judgement.primary().items():
         print(f"{name}: {comparison.difference}, p = {comparison.p_value:.3g}: {verdict_of(comparison)}")
-    print(f"Recommended: {dict(judgement.recommended())}")
+    for direction, rule in judgement.recommended().items():
+        print(f"Recommended for {direction} cycle times: {rule}")
     for objection in judgement.objections():
         print(f"Against horizons as the default: {objection}")
     return 0

@@ -70,7 +70,13 @@ def test_who_stops_while_the_machine_is_measured_is_not_kept_waiting(
 
 def test_wrong_input_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str], virtual: VirtualTime) -> None:
     out = ["--out", str(tmp_path / "out")]
+    study = tmp_path / "study.toml"
+    study.write_text(
+        'name = "s"\ntask = "reacher"\nalgorithm = "ppo"\ndt = "32ms"\nrules = ["scaled", "dt-aware"]\n'
+        'env_steps = 20000\n[tuned]\ndt = "16ms"\nbatch = 500\n'
+    )
     for words, sentence in (
+        (["--study", str(study), "--minutes", "9"], "has the rules scaled, dt-aware: advice carries values by one, so"),
         ([*WORDS], "There is no budget: give --minutes or --simulated-hours."),
         ([*WORDS, "--minutes", "0"], "--minutes is 0: it must be a positive number."),
         ([*WORDS[2:], "--minutes", "9"], "Give either a task"),

@@ -110,16 +110,34 @@ def test_on_a_narrow_terminal_the_count_and_the_time_left_stay(
     assert any(re.fullmatch(line, each) for each in lines), lines
 
 
-def test_failures_are_told_at_once_and_counted(
+def test_a_failure_is_told_at_once_and_counted_once_for_each_run(
     begun: Callable[..., tuple[StudyProgress, list[str]]], now: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
     shown, names = begun()
-    for _ in range(2):
+    for name in (names[0], names[1], names[0], names[1]):  # each is tried again
         now[0] += LINE_INTERVAL_S
-        shown.update(Event(names[0], outcome="failed", error="E: no"))
+        shown.update(Event(name, outcome="failed", error="E: no"))
     told = capsys.readouterr().err
-    assert told.count(f"{names[0]} failed: E: no") == 2
-    assert "2 failures" in told
+    assert [told.count(f"{name} failed: E: no") for name in names[:2]] == [1, 1]
+    assert told.splitlines()[-1].split(", ")[2] == "2 failures"
+    shown.update(Event(names[0], outcome="done"))
+    now[0] += LINE_INTERVAL_S
+    shown.update(Event(names[1], env_steps=10))
+    assert "1 failure," in capsys.readouterr().err
+
+
+def test_what_is_left_is_told_once_there_is_a_rate_to_trust(
+    begun: Callable[..., tuple[StudyProgress, list[str]]], now: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of two workers one may still compile when the other begins."""
+    shown, names = begun()
+    for wait_s, env_steps in ((0.0, 0), (9.0, 10), (1.0, 1010), (10.0, 2010)):
+        now[0] += wait_s
+        shown.update(Event(names[0], env_steps=env_steps))
+    *_, early, late = capsys.readouterr().err.splitlines()
+    assert early == "0 of 6 runs, 1,000 env steps/s, 10 s so far"
+    assert late.startswith("0 of 6 runs, 182 env steps/s, 20 s so far, ")
+    assert late.endswith(" left")
 
 
 def test_a_run_that_is_tried_again_is_told_and_no_failure_yet(

@@ -231,7 +231,7 @@ def test_a_study_of_python_is_kept_only_if_it_can_be_read_again(tmp_path: Path) 
         (
             ["flor-6"],
             {"floor-6": OWN["floor-6"]},
-            "'floor-6', which is none of the study's rules (flor-6)",
+            "'floor-6', which is none of the study's rules (flor-6): name it there, or leave it out; did you mean flor",
         ),
         (["mine"], {"mine": {"tau": "kept"}}, "Rule 'mine' has a law for 'tau': ppo has batch, "),
         (["scaled"], {"scaled": {"batch": "kept"}}, "'scaled' is the name of another rule of ppo: give yours its own."),

@@ -16,10 +16,12 @@ import pytest
 from cycletime.errors import InputError, RunError
 from cycletime.studies.plan import Plan
 from cycletime.studies.spec_file import study_from_table, study_table
-from cycletime.studies.study_folder import StudyFolder
+from cycletime.studies.study_folder import StudyFolder, policy_of
 from cycletime.studies.watchdog import Watchdog
 from cycletime.trainers.engine import TrainerBatch, TrainerEngine
 from cycletime.training.engine import Chunk
+from cycletime.training.finished_run import FinishedRun
+from cycletime.training.learning_curve import Episodes
 from cycletime.training.spec import RunSpec
 from tests.studies.stand_ins import train_run
 
@@ -96,6 +98,46 @@ def test_a_try_names_no_file_that_is_removed_with_it(tmp_path: Path, script: str
     spec = spec_of(tmp_path, script)
     with pytest.raises(RunError, match=f"^{re.escape(says)}$"):
         TrainerEngine().cost(spec)
+
+
+FUNCTION = "def train(run):\n    "
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        (
+            f"{FUNCTION}yield 50, 1.0, -3.0",
+            r"reports 50 simulated seconds at agent step 1, which is at 0.02 s: give \(",
+        ),
+        (f"{FUNCTION}yield 150.0, 7500, -3.0", "first point is at 150 s of 100 s simulated: give the study a larger"),
+        (f"{FUNCTION}run.make_env()", "no environment: give the study a task, or a Gymnasium id as its env"),
+        ("def trian(run):\n    pass", "the module has no 'train'; did you mean trian"),
+    ],
+)
+def test_a_function_that_is_wrong_is_told_what_would_be_right(tmp_path: Path, script: str, says: str) -> None:
+    (tmp_path / f"{(module := f'wrong{len(script)}')}.py").write_text(script)
+    table = {key: value for key, value in TABLE.items() if key not in ("env", "env_dt", "trainer")}
+    study = study_from_table({**table, "trainer": f"{module}:train"}, tmp_path)
+    with pytest.raises(InputError, match=says):
+        train(next(spec for _, spec in study.runs()), tmp_path)
+
+
+def test_its_runs_have_no_policy_here(tmp_path: Path) -> None:
+    run = FinishedRun(spec_of(tmp_path, ""), {}, Episodes.of([]), {})
+    with pytest.raises(InputError, match="was trained by train: its policies are not kept here"):
+        policy_of(run)
+
+
+def test_missing_tensorboard_begins_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(module: str) -> None:
+        raise InputError("TensorBoard is not installed")
+
+    monkeypatch.setattr("cycletime.trainers.curves.load_tensorboard", refuse)
+    spec = spec_of(tmp_path, WRITE, curve="tensorboard")
+    with pytest.raises(InputError, match="not installed"):
+        train(spec, tmp_path)
+    assert TrainerEngine().make_batch([spec]).use_folder(0, tmp_path) is None
 
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:

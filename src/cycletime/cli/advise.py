@@ -149,7 +149,9 @@ class Advise(ValueOptions, TaskOptions):
         if several or study.points.get(algorithm):
             raise InputError(f"{file} has several values of {next(iter(several), 'points')}: advice needs one of each.")
         given = study.rules.get(algorithm, ())
-        rule = self.rule or (given[0] if len(given) == 1 else None)
+        if self.rule is None and len(given) > 1:
+            raise InputError(f"{file} has the rules {', '.join(given)}: advice carries values by one, so give --rule.")
+        rule = self.rule or next(iter(given), None)
         if rule in study.own_rules:
             raise InputError(f"{file} has the rule {rule!r} of its own: advice needs one of ours, so give --rule.")
         return Question(

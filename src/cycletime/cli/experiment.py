@@ -270,13 +270,15 @@ class PrintVerdicts(ResultsOptions):
 class PrintTable(ResultsOptions):
     """Print a table: values that were tuned, the paper's beside ours, or how the rules of a search compare."""
 
-    name: Annotated[Positional[str], arg(metavar="TABLE")]
+    name: Annotated[Positional[str], arg(metavar="TABLE", help_behavior_hint="(required)")] = ""
     """Of the paper ppo-tuned or sac-tuned; of horizons search, trial, sac-search or sac-trial."""
     json: bool = False
     """Print JSON; of the paper's tables."""
 
     def run(self) -> int:
         tables = self.declared.tables
+        if not self.name:
+            raise InputError(f"TABLE is missing: give one of {', '.join(tables)}.")
         name = self.declared.known("table", self.name, tables)
         if self.json:
             self.print_json(name)

@@ -194,6 +194,7 @@ class CheckRobot:
 
 
 _TASK = "cycletime/URReacher2-v0"
+_ARM_WORDS = {"real": "--host", "simulated": "--simulate", "lockstep": "--simulate --pace lockstep"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,7 +275,7 @@ class ResumeRobot(RunOptions, ArmOptions, SingleRunOptions):
             if arm.kind != world.robot:
                 raise InputError(
                     f"{folder.path} is a run on a robot of the kind {world.robot!r}, and this one is {arm.kind!r}: "
-                    "a run goes on where it began."
+                    f"a run goes on where it began, so give {_ARM_WORDS[world.robot]}."
                 )
             return train_on_arm(folder, arm, self, self)
 

@@ -43,10 +43,10 @@ def describe_run(spec: RunSpec, env_info: EnvInfo) -> str:
     if random >= spec.env_steps:
         lines.append(f"note: the random start lasts {random:,} environment steps, so that the policy never acts.")
     elif learning > spec.env_steps:
-        lines.append(
-            f"note: the first learning comes at {learning:,} environment steps: the run goes on until then, and "
-            f"returns count up to {spec.env_steps:,}."
-        )
+        until = f"the run goes on until then, and returns count up to {spec.env_steps:,}"
+        if spec.engine.name == "real-time":  # whose budget is also how long the arm moves
+            until = f"this run ends at {spec.env_steps:,}, without any"
+        lines.append(f"note: the first learning comes at {learning:,} environment steps: {until}.")
     longest = None if env_info.longest_episode_steps is None else env_info.longest_episode_steps * spec.num_envs
     if longest is not None and longest > spec.env_steps:
         which = "an episode" if spec.num_envs == 1 else "one of each environment"

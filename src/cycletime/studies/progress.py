@@ -53,6 +53,7 @@ class StudyProgress(StudyObserver):
         self._began: float | None = None
         self._due = 0.0
         self._heard_of: set[str] = set()
+        self._failing: set[str] = set()
         self._waited_for: Set[str] = set()
         self._steps: deque[tuple[float, int]] = deque()
         failed = f", {self._failed:,} failed before" if self._failed else ""
@@ -84,10 +85,11 @@ class StudyProgress(StudyObserver):
         if event.outcome == "done" and event.name in self._left:
             self._left_in_all -= self._left.pop(event.name)
             self._done += 1
-        if event.outcome == "failed":
-            self._failed += 1
+            self._failing.discard(event.name)
+        if event.outcome == "failed" and event.name not in self._failing:  # each is tried three times
+            self._failing.add(event.name)
             self._say(f"{event.name} failed: {event.error}", "red")
-        elif event.error is not None:
+        elif event.error is not None and event.outcome is None:
             self._say(f"{event.name}: {event.error}; it is tried again", "yellow")
         if time.monotonic() >= self._due:
             self._show()
@@ -127,8 +129,10 @@ class StudyProgress(StudyObserver):
         rate = sum(done for _, done in self._steps) / span_s
         begins = "running" if len(self._left) < self._runs_left else "starting or compiling"  # none is done yet
         pace = f"{rate:,.0f} env steps/s" if rate > 0 else begins
-        failed = [f"{self._failed} failure{'' if self._failed == 1 else 's'}"] if self._failed else []
-        left = [f"{format_seconds(self._left_in_all / rate)} left"] if rate > 0 else []
+        failures = self._failed + len(self._failing)
+        failed = [f"{failures} failure{'' if failures == 1 else 's'}"] if failures else []
+        # Before, a second worker may still compile, and so much more seem left.
+        left = [f"{format_seconds(self._left_in_all / rate)} left"] if rate > 0 and span_s >= LINE_INTERVAL_S else []
         text = ", ".join([pace, *failed, f"{format_seconds(now - self._since)} so far", *left])
         self._due = now + (LINE_INTERVAL_S if self._bar is None else BAR_INTERVAL_S)
         if self._bar is not None:

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from cycletime.agents import Agent
 from cycletime.agents.checks import check_choice, check_counts
 from cycletime.duration import Duration
-from cycletime.errors import InputError, quote, unknown_name_error
+from cycletime.errors import InputError, did_you_mean, quote, unknown_name_error
 from cycletime.libraries.synonyms import name_hint
 from cycletime.rules import Rule
 from cycletime.trainers.commands import check_command, check_rules, check_varied
@@ -42,7 +42,7 @@ def check_axes(study: StudySpec) -> None:
     if unused := next((name for name in study.own_rules if name not in named), None):
         raise InputError(
             f"own_rules has {unused!r}, which is none of the study's rules ({', '.join(named) or 'none'}): name it "
-            "there, or leave it out."
+            f"there, or leave it out{did_you_mean(unused, named)}"
         )
     for seed in study.seeds:
         if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 2**32:

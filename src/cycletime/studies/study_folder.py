@@ -31,6 +31,7 @@ from cycletime.studies.spec import StudySpec
 from cycletime.studies.spec_file import study_from_table, study_table
 from cycletime.training.atomic_files import check_writable, disk_errors, make_folder, move, write_whole
 from cycletime.training.engine import AUTO
+from cycletime.training.external import ExternalAgent
 from cycletime.training.finished_run import FinishedRun
 from cycletime.training.policy_file import SavedPolicy
 from cycletime.training.run_folder import RunFolder, checkpoints_of
@@ -330,6 +331,8 @@ def open_run(path: Path) -> RunFolder | FinishedRun:
 def policy_of(run: RunFolder | FinishedRun) -> SavedPolicy:
     if isinstance(run, RunFolder):
         return run.policy()
+    if run.policy is None and isinstance(run.spec.agent, ExternalAgent):
+        raise InputError(f"{run.name} was trained by {run.spec.agent.trainer.label}: its policies are not kept here.")
     if run.policy is None:
         raise InputError(f"{run.name} came without its policy: it was not asked for where it was computed.")
     return run.policy

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from cycletime.errors import InputError, RunError, quote
 from cycletime.training.external import COLUMNS
-from cycletime.training.trackers import read_events
+from cycletime.training.trackers import load_tensorboard, read_events
 
 RETURN_TAGS = {
     "charts/episodic_return": "cycles",
@@ -49,6 +49,10 @@ class CurveReader:
     header: list[str] = field(default_factory=list)
     lines: int = 0
     tags: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        if not self._is_text:
+            load_tensorboard("compat.proto.event_pb2")  # refused here if it is missing, before anything is started
 
     @property
     def what(self) -> str:

@@ -143,13 +143,6 @@ class TrainerBatch(RunBatch):
         if not resumes:
             shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
-        log = self.stack.enter_context(output.open("wb"))
-        words, environment = self._command(folder, resumes)
-        try:
-            process = owned_process(words, env=environment, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
-            self.process = self.stack.enter_context(process)
-        except OSError as error:
-            raise InputError(f"The command {words[0]!r} cannot be started: {error.strerror}.") from error
         reader = CurveReader(
             folder,
             self.trainer.curve if self.trainer.command else POINTS_FILE,
@@ -158,6 +151,13 @@ class TrainerBatch(RunBatch):
             self.trainer.num_envs,
             self.agent.period,
         )
+        log = self.stack.enter_context(output.open("wb"))
+        words, environment = self._command(folder, resumes)
+        try:
+            process = owned_process(words, env=environment, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
+            self.process = self.stack.enter_context(process)
+        except OSError as error:
+            raise InputError(f"The command {words[0]!r} cannot be started: {error.strerror}.") from error
         curve = _Curve(self.spec, self.env_infos[0], resumes)
         HEARTBEAT.waits_for = f"{self.trainer.label}, without a new point in {reader.what}: see {output}"
         while True:
@@ -242,6 +242,9 @@ class _Curve:
             steps, newest = self._env_steps(point), self._env_steps(self.newest)
             if steps > self.spec.env_steps:
                 self.is_spent = True
+                if not (newest or self.resumes):
+                    first = f"{point.seconds:,.6g} s of {self.budget_s:,.6g} s simulated"
+                    raise InputError(f"Its first point is at {first}: give the study a larger budget.")
             elif steps >= max(newest, 1):  # nothing was learned yet at 0
                 if steps > newest:
                     rows += self._end_moment()

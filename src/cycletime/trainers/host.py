@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from cycletime.errors import InputError, quote
+from cycletime.errors import InputError, did_you_mean, quote
 from cycletime.trainers.trainer_run import TrainerRun
 
 WRONG_INPUT_STATUS = 64
@@ -24,13 +24,15 @@ def load_function(name: str) -> Callable[..., Any]:
     if not is_own:
         module, function = f"cycletime.trainers.{name.replace('-', '_')}", "train"
     try:
-        found = getattr(import_module(module), function)
+        there = import_module(module)
     except ModuleNotFoundError as error:
         if error.name != module.partition(".")[0]:
             raise
         raise InputError(f"{name!r} is not found: there is no module {module!r} beside the study file.") from error
-    except AttributeError as error:
-        raise InputError(f"{name!r} is not found: the module has no {function!r}.") from error
+    found = getattr(there, function, None)
+    if found is None:
+        near = did_you_mean(function, vars(there))
+        raise InputError(f"{name!r} is not found: the module has no {function!r}{near}")
     if not callable(found):
         raise InputError(f"{name!r} is {quote(found)}: it must be a function.")
     return found  # type: ignore[no-any-return]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cycletime.duration import Duration
+from cycletime.errors import InputError
 from cycletime.training.worlds import World, make_env, world_as_json, world_from_json
 
 if TYPE_CHECKING:
@@ -68,6 +69,11 @@ class TrainerRun:
         return make_env(self.world, self.dt)
 
     def report(self, simulated_s: float, agent_steps: int, mean_return: float) -> None:
+        if 0 < 10 * self.num_envs * agent_steps * self.dt_s < simulated_s:
+            raise InputError(
+                f"It reports {simulated_s:,.6g} simulated seconds at agent step {agent_steps:,}, which is at "
+                f"{agent_steps * self.dt_s:,.6g} s: give (seconds, agent steps, return) in this order."
+            )
         point = {"seconds": float(simulated_s), "agent_steps": int(agent_steps), "return": float(mean_return)}
         with (self.folder / POINTS_FILE).open("a") as file:
             file.write(json.dumps(point) + "\n")

@@ -146,10 +146,10 @@ class TensorBoard(Tracker):
 
     def __init__(self, warn: Callable[[str], object] = _print_warning) -> None:
         super().__init__(warn)
-        self._event = _load_tensorboard("compat.proto.event_pb2")
-        self._summary = _load_tensorboard("compat.proto.summary_pb2")
-        self._hparams = _load_tensorboard("plugins.hparams.summary_v2")
-        self._record_writer = _load_tensorboard("summary.writer.record_writer").RecordWriter
+        self._event = load_tensorboard("compat.proto.event_pb2")
+        self._summary = load_tensorboard("compat.proto.summary_pb2")
+        self._hparams = load_tensorboard("plugins.hparams.summary_v2")
+        self._record_writer = load_tensorboard("summary.writer.record_writer").RecordWriter
         self._file = Path()
 
     def open_run(self, run: RunInfo) -> None:
@@ -195,7 +195,7 @@ class TensorBoard(Tracker):
 
 def read_events(data: bytes) -> Iterator[tuple[bytes, Any]]:
     """The whole records of a file of TensorBoard's (length, checksum, event, checksum), and their events."""
-    parse, start = _load_tensorboard("compat.proto.event_pb2").Event.FromString, 0
+    parse, start = load_tensorboard("compat.proto.event_pb2").Event.FromString, 0
     while len(data) >= start + _HEADER.size:
         (length,) = _HEADER.unpack_from(data, start)
         stop = start + _HEADER.size + length + _CHECKSUM_BYTES
@@ -212,7 +212,7 @@ def _name_after(earlier: list[Path]) -> str:
     return f"events.out.tfevents.{seconds:010d}.{nanoseconds:09d}{_ENDING}"
 
 
-def _load_tensorboard(module: str) -> Any:  # noqa: ANN401 - of a package without types
+def load_tensorboard(module: str) -> Any:  # noqa: ANN401 - of a package without types
     return load_extra(f"tensorboard.{module}", "TensorBoard", "tensorboard")
 
 

@@ -254,7 +254,7 @@ def make_env(
             "'cycletime robot resume'."
         )
     if isinstance(world, ForeignEnv):
-        raise InputError(f"{world.name!r} is a name that only its trainer understands.")
+        raise InputError(f"{world.name!r} is no environment: give the study a task, or a Gymnasium id as its env.")
     from cycletime.tasks.env_errors import EnvErrorWrapper, raise_as_env_error
 
     with raise_as_env_error(world.name, "its making"):

@@ -87,6 +87,8 @@ def test_without_any_results_all_is_not_run(
         in said(capsys, "table", "sac-tuned", *empty, status=2)
     )
     assert "--json has all verdicts: leave 5 out." in said(capsys, "verdicts", "5", "--json", *empty, status=2)
+    assert main(["experiment", "table", "paper"]) == 2
+    assert "TABLE is missing: give one of ppo-tuned, sac-tuned." in capsys.readouterr().err
     assert "The paper has no table 'ppo': there are ppo-tuned, sac-tuned" in said(
         capsys, "table", "ppo", *empty, status=2
     )

@@ -13,13 +13,17 @@ from typing import Any
 import pytest
 
 from cycletime.cli import main
+from cycletime.cli.train import describe_run
+from cycletime.duration import Duration
 from cycletime.robots.calibration import Calibration
 from cycletime.robots.episode_run import EpisodeRun
 from cycletime.robots.ur import reacher_env
 from cycletime.robots.ur.driver import driver
 from cycletime.robots.ur.driver.driver import DriverSettings, DriverTimeouts
 from cycletime.robots.ur.simulator.launch import simulated_controller
+from cycletime.training.engine import EnvInfo
 from cycletime.training.run_folder import RunFolder
+from cycletime.training.worlds import ActionBounds
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
@@ -222,6 +226,13 @@ def a_robot_s_run(out: Path, kind: str = "real") -> Path:
     return RunFolder.create(out, spec).path
 
 
+def test_a_run_that_ends_before_it_learns_is_told_so(tmp_path: Path) -> None:
+    spec = RunFolder.open(a_robot_s_run(tmp_path)).spec
+    info = EnvInfo(provenance="simulated robot", env_dt=Duration("40ms"), cycle_steps=1, bounds=ActionBounds.raw(6))
+    note = "note: the first learning comes at 2,000 environment steps: this run ends at 300, without any."
+    assert note in describe_run(spec, info)
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -253,4 +264,5 @@ def test_wrong_input_is_one_sentence(capsys: pytest.CaptureFixture[str], tmp_pat
 def test_a_run_goes_on_where_it_began(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     status, _, err = robot(capsys, "resume", str(a_robot_s_run(tmp_path)), *LOCKSTEP)
     assert status == 2
-    assert "is a run on a robot of the kind 'real', and this one is 'lockstep': a run goes on where it began." in err
+    kinds = "is a run on a robot of the kind 'real', and this one is 'lockstep'"
+    assert f"{kinds}: a run goes on where it began, so give --host." in err

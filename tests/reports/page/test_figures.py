@@ -97,7 +97,7 @@ def test_a_cell_without_scores_and_a_panel_that_was_not_run_are_left_out() -> No
     ("tex", "plain"),
     [
         (r"$\gamma$ = .99$^{\delta t / 16\,\mathrm{ms}}$", "γ = .99^(δt / 16 ms)"),  # noqa: RUF001
-        (r"$\gamma_{\delta t, 1}$ = .9227$^3$", "γδt, 1 = .9227^3"),  # noqa: RUF001
+        (r"$\gamma_{\delta t, 1}$ = .9227$^3$", "γ₁ = .9227^3"),
         ("a_study {of} mine^2", "a_study {of} mine^2"),
     ],
 )

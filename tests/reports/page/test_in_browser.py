@@ -414,6 +414,15 @@ def test_on_paper_all_figures_are_there(browser: Browser, study_file: Path) -> N
     assert len(opened.page.pdf()) > 20_000
 
 
+def test_a_tables_title_stays_where_its_table_scrolls(browser: Browser, study_file: Path) -> None:
+    table = Opened(browser, study_file, PHONE).page.locator("#values .scrolls").first
+    assert table.evaluate("it => { it.scrollLeft = 200; return it.scrollLeft; }") == 200
+    left, right = table.locator("caption").evaluate(
+        "it => [it, it.closest('.scrolls')].map(each => each.getBoundingClientRect().left)"
+    )
+    assert left == pytest.approx(right, abs=1)
+
+
 def test_the_calculator_works_as_a_file_by_itself(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "calculator.html"
     file.write_text(calculator_file().replace("<html", "<html data-ready", 1))

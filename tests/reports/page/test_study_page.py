@@ -75,6 +75,15 @@ def test_values_stand_with_what_they_mean_in_seconds(html: str) -> None:
     ], "with spaces at which no line ends"
 
 
+def test_a_trainers_values_and_settings_are_a_row_each(make_study: MakeStudy) -> None:
+    html = render(study_page(Report.of(make_study(lambda labels, seed: -20.0, trainer="mine:train"))))
+    row = re.search(r"<tr><th[^>]*>dt-aware, 32 ms</th>(.*?)</tr>", html)
+    assert row is not None
+    assert re.findall(r"<td>([^<]*)</td>", row[1])[:2] == ["50 (1.6\u00a0s)", "25 (0.8\u00a0s)"]
+    assert '<th scope="row">trainer</th><td>mine:train</td>' in html
+    assert "{&#x27;" not in html, "no Python"
+
+
 def test_what_needs_no_learning_stands_beside_what_was_learned(html: str) -> None:
     names = [line["name"] for line in unpacked(html)["figures"]["reacher-ppo-performance"]["panels"][0]["lines"]]
     assert names == ["baseline", "dt-aware", "doing nothing", "a scripted controller"]

@@ -25,7 +25,8 @@ _MAX_BINS = 50
 """Of single curves, where there are so many that it matters."""
 _MANY_RUNS = 200
 _TEX = re.compile(r"\$([^$]*)\$")
-_TEX_LETTERS = {r"\gamma": "γ", r"\lambda": "λ", r"\delta t": "δt", r"\,": " ", r"\mathrm": ""}  # noqa: RUF001 - it is a gamma
+_SUBSCRIPTS = {r"_{\delta t, 1}": "₁", r"_{\delta t, 2}": "₂"}  # gamma_1 and gamma_2, as all else calls them
+_TEX_LETTERS = _SUBSCRIPTS | {r"\gamma": "γ", r"\lambda": "λ", r"\delta t": "δt", r"\,": " ", r"\mathrm": ""}  # noqa: RUF001 - it is a gamma
 
 
 def plain_text(text: str) -> str:

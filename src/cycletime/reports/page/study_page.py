@@ -14,6 +14,7 @@ from cycletime.reports.page.html import bullet_list, code_block, details, html_t
 from cycletime.reports.page.values import reference_table, settings_table, values_table
 from cycletime.reports.report import FEW_DRAWN, Report
 from cycletime.studies.spec_file import study_table
+from cycletime.training.external import ExternalAgent
 
 
 def study_page(report: Report) -> Page:
@@ -59,9 +60,10 @@ def _values(report: Report) -> str:
     parts = []
     for summary in report.summaries:
         panel = summary.panel
-        used = [
-            (rule, dt, panel.cells[rule, dt][0].spec.as_json()["agent"]) for rule in panel.rules for dt in panel.dts
-        ]
+        agents = {
+            (rule, dt): panel.cells[rule, dt][0].spec.as_json()["agent"] for rule in panel.rules for dt in panel.dts
+        }
+        used = [(*place, agent.get("values", agent)) for place, agent in agents.items()]
         parts.append(
             values_table(panel.algorithm, used, f"{panel.title}: values, in brackets what they mean in seconds")
         )
@@ -91,7 +93,10 @@ def _calculator(report: Report) -> str:
 def _settings(report: Report) -> str:
     agents: dict[str, list[dict[str, Any]]] = {}
     for run in report.scores.runs():
-        agents.setdefault(run.spec.algorithm, []).append(run.spec.as_json()["agent"])
+        agent, settings = run.spec.agent, run.spec.as_json()["agent"]
+        if isinstance(agent, ExternalAgent):
+            settings = {**agent.settings, "trainer": agent.trainer.label, "environments": agent.trainer.num_envs}
+        agents.setdefault(run.spec.algorithm, []).append(settings)
     html = "".join(settings_table(every, f"{name}: all settings of the agent") for name, every in agents.items())
     study = json.dumps(study_table(report.scores.folder.study), indent=1, default=str)
     return html + details("The study as it was planned", code_block(study))
