@@ -177,7 +177,7 @@ def test_an_environment_that_draws_no_picture_is_refused(picture: object, tmp_pa
         ),
         (
             KeyError("colour"),
-            r"^Lamp cannot be drawn \(KeyError: 'colour'\): its class must take render_mode='rgb_array'",
+            r"^Lamp cannot be drawn \(KeyError: colour\): its class must take render_mode='rgb_array'",
         ),
         (RuntimeError(), r"Lamp cannot be drawn \(RuntimeError\): its class"),
         (InputError("Its own."), r"^Its own\.$"),
