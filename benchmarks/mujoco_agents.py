@@ -217,7 +217,7 @@ def versions(library: str) -> str:
 
 
 def report() -> bool:
-    """Print each task's comparison; whether all that has three seeds of both is equal within its interval."""
+    """Print each task's comparison; whether all have three seeds of both and are equal within their intervals."""
     from cycletime.statistics import compare, mean_and_interval
 
     rows, equal = read_rows(), True
@@ -232,6 +232,10 @@ def report() -> bool:
                 for library in LIBRARIES
             ]
             if min(map(len, runs)) < 3:
+                if measure == "score":
+                    counts = " and ".join(map(str, map(len, runs)))
+                    print(f"{task.algorithm.upper()} on {task.env}: {counts} seeds, of which three each are needed.")
+                equal = False
                 continue
             ours, theirs = (mean_and_interval(each) for each in runs)
             difference = compare(*runs).difference
