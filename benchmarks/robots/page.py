@@ -16,7 +16,7 @@ from benchmarks.robots.merge import RESULTS
 from benchmarks.robots.rows import read_rows
 from benchmarks.robots.show import relative_scores
 from benchmarks.robots.trial import BUDGET, HERE, SHIPPED, Task, read_trial
-from cycletime.experiments.page_parts import Part, fill_parts, read_page
+from cycletime.experiments.page_parts import PagePart, fill_parts, read_page
 from cycletime.reports.drawing import draw_figure, save_figures
 from cycletime.reports.figure import COLOURS, CYCLE_TIME, MARKERS, FigureCell, FigureSpec, LineSpec, PanelSpec
 from cycletime.reports.page.document import write_text
@@ -146,7 +146,7 @@ PARTS: Mapping[str, Callable[[Judgement], str]] = {
 
 def filled(text: str, judgement: Judgement) -> str:
     """The page's text with its parts made anew."""
-    return fill_parts(text, {name: Part("robots", partial(make, judgement)) for name, make in PARTS.items()})
+    return fill_parts(text, {name: PagePart("robots", partial(make, judgement)) for name, make in PARTS.items()})
 
 
 def main() -> int:

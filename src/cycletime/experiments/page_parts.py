@@ -20,7 +20,7 @@ _PART = re.compile(r"(<!-- made: ([\w-]+)(?:; ([^\n]*))? -->\n).*?(<!-- end -->)
 _MAX_BYTES = 2**20
 
 
-class Part(NamedTuple):
+class PagePart(NamedTuple):
     group: str
     """Parts of a group follow from the same results."""
     make: Callable[[], str]
@@ -30,7 +30,7 @@ def read_page(page: Path) -> str:
     return read_bounded_text(page, _MAX_BYTES, encoding="utf-8")
 
 
-def fill_parts(text: str, parts: Mapping[str, Part]) -> str:
+def fill_parts(text: str, parts: Mapping[str, PagePart]) -> str:
     """A page's text with its parts made anew; NotRunError if there are results for none of them."""
     missing: dict[str, NotRunError] = {}
     filled = 0

@@ -17,7 +17,7 @@ from cycletime.experiments.horizons.ranking import MEASURES, START_KINDS, Interv
 from cycletime.experiments.horizons.results import Evidence, all_evidence
 from cycletime.experiments.horizons.verdicts import decision_text, excluded_text, judged_predictions
 from cycletime.experiments.outcome import NotRunError, Outcome, OutcomeCell, Results, winners
-from cycletime.experiments.page_parts import Part, fill_parts, read_page
+from cycletime.experiments.page_parts import PagePart, fill_parts, read_page
 from cycletime.reports.formatting import TextTable, dt_text, estimate_text
 from cycletime.reports.page.document import write_text
 from cycletime.rules.quantities import decay_in_seconds
@@ -212,7 +212,7 @@ def missing_figures(results: Results) -> dict[str, str]:
 
 def fill_page(text: str, evidence: Sequence[Evidence]) -> str:
     parts = {
-        each.spec.prefix + name: Part(each.spec.algorithm, partial(make, each))
+        each.spec.prefix + name: PagePart(each.spec.algorithm, partial(make, each))
         for each in evidence
         for name, make in PARTS_BY_ALGORITHM[each.spec.algorithm].items()
     }
