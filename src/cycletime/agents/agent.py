@@ -196,6 +196,11 @@ def choose_action(
     return jax.numpy.where(agent_steps < agent.random_steps, anything, action)
 
 
+def cycles_between_updates(agent: Agent, num_envs: int) -> int:
+    """The cycles from one learning to the next, in each of which so many environments take an agent step."""
+    return max(1, agent.period // num_envs)
+
+
 def periods_before_learning(agent: Agent, num_envs: int = 1) -> int:
     """The periods at a run's start after which there is too little in the buffer to learn from."""
     return max(0, ceil(agent.learns_from / max(agent.period, num_envs)) - 1)

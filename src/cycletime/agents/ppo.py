@@ -355,10 +355,8 @@ class PPOAgent:
 
     def loss(self, parameters: Parameters, minibatch: Sample) -> jax.Array:
         """L_theta and the squared error of the value, each averaged over the mini-batch."""
-        of_policy, of_value = (
-            self.policy_loss(parameters.policy, minibatch),
-            self.value_loss(parameters.value, minibatch),
-        )
+        of_policy = self.policy_loss(parameters.policy, minibatch)
+        of_value = self.value_loss(parameters.value, minibatch)
         total = of_policy + (of_value if self.value_coefficient is None else self.value_coefficient * of_value)
         if self.entropy_bonus is not None:
             total -= self.entropy_bonus * gaussian_entropy(parameters.policy.log_std)

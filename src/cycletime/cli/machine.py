@@ -58,7 +58,7 @@ class LatencyReport:
     @cached_property
     def _cycles(self) -> dict[Duration, int]:
         """By cycle time, the cycles from one learning to the next."""
-        from cycletime.training.latency import cycles_between_updates
+        from cycletime.agents.agent import cycles_between_updates
 
         return {dt: cycles_between_updates(agent, self.num_envs) for dt, agent in self.agents.items()}
 

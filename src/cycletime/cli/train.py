@@ -58,8 +58,10 @@ def _environments(spec: RunSpec) -> list[str]:
     """Of several environments, how long a rollout of theirs lasts, and how often the agent learns."""
     if spec.num_envs == 1:
         return []
+    from cycletime.agents.agent import cycles_between_updates
+
     agent, num_envs = spec.own_agent, spec.num_envs
-    steps, updates = max(1, agent.period // num_envs), max(1, num_envs // agent.period)
+    steps, updates = cycles_between_updates(agent, num_envs), max(1, num_envs // agent.period)
     rollout_s = steps * float(spec.dt)
     slices: tuple[int, int, int] = getattr(agent, "slice_sizes", (1, 0, 0))
     gradients = getattr(agent, "epochs", 1) * (slices[0] + bool(slices[2])) * getattr(agent, "gradient_steps", 1)

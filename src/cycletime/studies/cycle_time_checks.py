@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from cycletime.agents import Agent
+from cycletime.agents.agent import cycles_between_updates
 from cycletime.duration import Duration, cycle_steps
-from cycletime.training.latency import TimingConditions, cycles_between_updates, judge_timing, measure_agents
+from cycletime.training.latency import TimingConditions, judge_timing, measure_agents
 from cycletime.training.machine import cores, processor, system_load
 from cycletime.training.spec import LearnerName
 from cycletime.training.worlds import ActionBounds, ClosedFormWorld, ForeignEnv, World, make_env, observation_size

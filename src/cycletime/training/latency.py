@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cycletime.agents import Agent, Buffer, SACAgent
+from cycletime.agents.agent import cycles_between_updates
 from cycletime.agents.checks import check_agent, check_precision, check_rows
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError
@@ -101,11 +102,6 @@ def learn_program_key(agent: Agent) -> Agent:
     _check_agent(agent)
     same: Agent = jax.tree.map(lambda rate: 0.5, agent)
     return replace(same, warmup_steps=0) if isinstance(same, SACAgent) else same
-
-
-def cycles_between_updates(agent: Agent, num_envs: int) -> int:
-    """The cycles from one learning to the next, in each of which so many environments take an agent step."""
-    return max(1, agent.period // num_envs)
 
 
 def act_call(agent: Agent, observation_size: int, action_size: int, num_envs: int = 1) -> Call:

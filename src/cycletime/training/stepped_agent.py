@@ -18,7 +18,7 @@ from jax import lax
 from numpy.typing import NDArray
 
 from cycletime.agents import Agent, Buffer
-from cycletime.agents.agent import AgentState, Draws
+from cycletime.agents.agent import AgentState, Draws, cycles_between_updates
 from cycletime.agents.exploration import explore, initial_noise_state, normals_per_step
 from cycletime.training.env_adapter import Counters, EnvAdapter, StepResult
 from cycletime.training.random_numbers import Purpose, draw_normals, draw_updates, keys_for, seed_key
@@ -307,7 +307,7 @@ class Learner:
         self._actor = Actor(agent, self.packed, env.num_envs, env.bounds.size)
         self._random = RandomNumbers(agent, seed_key(seed), env.bounds.size, env.num_envs)
         # One row where the agent learns after each, so that its call carries no more than that.
-        self._room = min(MOST_ROWS, max(1, agent.period // env.num_envs))
+        self._room = min(MOST_ROWS, cycles_between_updates(agent, env.num_envs))
         self._begin_block()
         self._metrics: list[tuple[int, MetricsTable]] = []  # each with the run's agent steps
 

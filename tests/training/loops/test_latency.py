@@ -10,6 +10,7 @@ import pytest
 
 from cycletime import rules
 from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent, agent_for
+from cycletime.agents.agent import cycles_between_updates
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.training import latency
@@ -166,7 +167,7 @@ def test_with_several_environments_a_cycle_acts_for_all_and_learns_as_often(
     for _ in range(4):
         call()
     assert seen == [(4, 3)] * 4
-    assert latency.cycles_between_updates(agent, 4) == cycles
+    assert cycles_between_updates(agent, 4) == cycles
     rows: list[tuple[Any, int]] = []
 
     def learn(*given: Any, updates: int) -> UpdateResult:  # noqa: ANN401
