@@ -1,0 +1,230 @@
+"""Do the rules that hold with one environment hold with thousands? PPO on six tasks, by a preregistration.
+
+`results/parallel/preregistration.toml` has the tasks, the values, the budgets, the comparisons and what was predicted
+of them. It was committed before the runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Literal
+
+from cycletime.duration import Duration
+from cycletime.experiments.horizons.results import CURVE_BINS, provenance
+from cycletime.experiments.investigation import Experiment, Investigation
+from cycletime.experiments.outcome import NotRunError, OutcomeCell, Results, read_results
+from cycletime.experiments.page_parts import PagePart, fill_parts, read_page
+from cycletime.reports.formatting import TextTable
+from cycletime.reports.page.document import write_text
+from cycletime.statistics import Comparison, Contrast, Estimate, compare, holm
+from cycletime.studies.spec import StudySpec
+from cycletime.studies.spec_file import study_from_table
+from cycletime.training.toml_files import read_toml
+
+if TYPE_CHECKING:
+    from cycletime.experiments.running import Workspace
+
+NUM_ENVS = (256,)
+TASKS = ("pendulum", "cart-pole", "mountain-car", "acrobot", "reacher", "double-pendulum")
+ENVS_FACTOR = 4
+"""Shorter cycles are a fourth of the tuned one, longer ones four times it; 'more environments' follow them."""
+KINDS = ("tuned", "untuned", "more-shorter", "more-longer", "adaptive")
+LOWEST, HIGHEST = -1.0, 2.0
+EQUAL_WITHIN = 0.05
+FEWEST_TASKS = 3
+Measure = Literal["score", "final"]
+
+
+def study_name(num_envs: int, task: str, kind: str) -> str:
+    return f"{num_envs}-{task}-{kind}"
+
+
+def studies_of(num_envs: int) -> list[str]:
+    """By task, all kinds; fewer environments than one there are not."""
+    kinds = [kind for kind in KINDS if num_envs >= ENVS_FACTOR or kind != "more-longer"]
+    return [study_name(num_envs, task, kind) for task in TASKS for kind in kinds]
+
+
+EXPERIMENTS = {
+    name: Experiment(name, f"the rules with {count:,} environment{'' if count == 1 else 's'}", tuple(studies_of(count)))
+    for count in NUM_ENVS
+    for name in [f"envs-{count}"]
+}
+
+
+def preregistration(results: Path | None) -> dict[str, Any]:
+    return read_toml((results or Path()) / "preregistration.toml")
+
+
+def preregistered_study(name: str, workspace: Workspace) -> StudySpec:
+    planned = preregistration(workspace.results)
+    count, rest = name.split("-", 1)
+    task = next(each for each in TASKS if rest.startswith(each))
+    kind, num_envs, values = rest.removeprefix(f"{task}-"), int(count), planned["tasks"][task]
+    batch = num_envs * planned["rollout_steps"][count]
+    rates = planned["untuned"] if kind == "untuned" else {key: values[key] for key in ("discount", "trace_decay")}
+    dts = {"shorter": values["dts"][:1], "longer": values["dts"][2:]}.get(kind.removeprefix("more-"), values["dts"])
+    num_envs = {"more-shorter": num_envs * ENVS_FACTOR, "more-longer": num_envs // ENVS_FACTOR}.get(kind, num_envs)
+    own = planned["own_rules"] if kind == "tuned" else {}
+    rules = {"tuned": ["baseline", "dt-aware", "horizons", *own], "untuned": ["baseline", "dt-aware", "horizons"]}
+    return study_from_table(
+        {
+            "name": name,
+            "task": task,
+            **({"env_dt": values["env_dt"]} if "env_dt" in values else {}),
+            "algorithm": "ppo",
+            "dts": dts,
+            "rules": rules.get(kind, ["baseline" if kind == "adaptive" else "horizons"]),
+            **({"own_rules": own} if own else {}),
+            "seeds": planned["seeds"],
+            "env_steps": values["env_steps"][count],
+            "num_envs": num_envs,
+            "tuned": {
+                "dt": values["dts"][1],
+                "batch": batch,
+                "minibatch": max(1, batch // planned["minibatches"]),
+                **rates,
+            },
+            "set": {**planned["set"], **({"target_kl": planned["target_kl"]} if kind == "adaptive" else {})},
+        }
+    )
+
+
+def env_steps(name: str) -> int:
+    from cycletime.experiments.results import results_folder
+
+    count, rest = name.split("-", 1)
+    task = next(each for each in TASKS if rest.startswith(each))
+    return int(preregistration(results_folder("parallel"))["tasks"][task]["env_steps"][count])
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What there are results for, with a number of environments."""
+
+    results: Results
+    num_envs: int
+
+    @cached_property
+    def planned(self) -> dict[str, Any]:
+        return preregistration(self.results.folder)
+
+    @cached_property
+    def tasks(self) -> list[str]:
+        """Those with all studies, whose tuned values gain something at their own cycle time."""
+        kinds = {task: [name for name in studies_of(self.num_envs) if f"-{task}-" in name] for task in TASKS}
+        there = [task for task, names in kinds.items() if all(name in self.results.outcomes for name in names)]
+        return [task for task in there if self.gain(task, "score") > 0]
+
+    def cell(self, task: str, kind: str, rule: str, place: int) -> OutcomeCell:
+        outcome = self.results.outcome(study_name(self.num_envs, task, kind))
+        return outcome.cell(rule=rule, dt=Duration(self.planned["tasks"][task]["dts"][place]))
+
+    def nothing(self, task: str) -> float:
+        """The return of doing nothing, which is the same at every cycle time."""
+        return float(self.results.outcome(study_name(self.num_envs, task, "tuned")).about["nothing"])
+
+    def gain(self, task: str, measure: Measure) -> float:
+        """What the tuned values have over doing nothing, at the cycle time that they were tuned at."""
+        return fmean(_scores(self.cell(task, "tuned", "baseline", 1), measure).values()) - self.nothing(task)
+
+    def normalised(self, task: str, arm: str, place: int, measure: Measure) -> dict[int, float]:
+        """By seed, 0 for doing nothing and 1 for the tuned values at their own cycle time, within -1 and 2."""
+        kind, _, rule = arm.partition(" ")
+        kind = f"{kind}-{('shorter', '', 'longer')[place]}" if kind == "more" else kind
+        found = _scores(self.cell(task, kind, rule, place), measure)
+        zero, gain = self.nothing(task), self.gain(task, measure)
+        return {seed: min(max((score - zero) / gain, LOWEST), HIGHEST) for seed, score in found.items()}
+
+    def compared(self, comparison: dict[str, str], measure: Measure = "score") -> tuple[Comparison, Estimate]:
+        """What an arm has more than another: over tasks, and over seeds on these tasks."""
+        place = 0 if comparison["to"] == "shorter" else 2
+        pairs = [
+            [self.normalised(task, comparison[side], place, measure) for side in ("arm", "than")] for task in self.tasks
+        ]
+        if len(pairs) < FEWEST_TASKS:
+            raise NotRunError(*(name for name in studies_of(self.num_envs) if name not in self.results.outcomes))
+        means = [[fmean(scores.values()) for scores in side] for side in zip(*pairs, strict=True)]
+        share = 1 / len(pairs)
+        over_seeds = Contrast.of(
+            [
+                (weight, {number * 2**32 + seed: score for seed, score in scores.items()})  # no pairs between tasks
+                for number, pair in enumerate(pairs)
+                for weight, scores in zip((share, -share), pair, strict=True)
+            ]
+        )
+        return compare(*means, paired=True), over_seeds.estimate(0.95)
+
+    def judged(self, family: str) -> list[tuple[str, ...]]:
+        """A row for each comparison of a family: its difference over seeds and tasks, the verdict, the prediction."""
+        planned = self.planned[family]
+        found = {f"{each['arm']} - {each['than']}, {each['to']}": self.compared(each) for each in planned}
+        corrected = holm({name: comparison for name, (comparison, _) in found.items()})
+        return [
+            (
+                name,
+                _interval(seeds),
+                _interval(corrected[name].difference),
+                _verdict(corrected[name]),
+                each["predicted"],
+            )
+            for each, (name, (_, seeds)) in zip(planned, found.items(), strict=True)
+        ]
+
+
+def _scores(cell: OutcomeCell, measure: Measure) -> dict[int, float]:
+    return cell.seed_scores if measure == "score" else cell.seed_finals
+
+
+def _interval(estimate: Estimate) -> str:
+    return f"{estimate.value:+.2f} [{estimate.low:+.2f}, {estimate.high:+.2f}]"
+
+
+def _verdict(comparison: Comparison) -> str:
+    low, high = comparison.difference.low, comparison.difference.high
+    if comparison.verdict != "not decided by the data" or low is None or high is None:
+        return comparison.verdict
+    return "equal for practical purposes" if low > -EQUAL_WITHIN and high < EQUAL_WITHIN else "not decided"
+
+
+def verdicts_text(num_envs: int, results: Results) -> str:
+    trial, lines = Trial(results, num_envs), list[str]()
+    for family in ("primary", "secondary"):
+        header = (family, "over seeds", "over tasks", "verdict", "predicted")
+        lines += [*TextTable(header, trial.judged(family)).markdown(is_aligned=True), ""]
+    seeds = sorted({n for outcome in results.outcomes.values() for n in outcome.n if outcome.name in results.used})
+    about = f"{num_envs:,} environments; {len(trial.tasks)} tasks ({', '.join(trial.tasks)}); seeds: {seeds}"
+    return "\n".join([about, "", *lines])
+
+
+def write_page(results: Results, page: Path) -> list[Path]:
+    parts = {f"envs-{count}": PagePart(str(count), partial(verdicts_text, count, results)) for count in NUM_ENVS}
+    write_text(page, fill_parts(read_page(page), parts))
+    return [page]
+
+
+def _no_figures(results: Results, folder: Path, only: Sequence[str]) -> list[Path]:
+    return []
+
+
+PARALLEL = Investigation(
+    name="parallel",
+    title="The trial with many environments",
+    experiments=EXPERIMENTS,
+    study=preregistered_study,
+    env_steps=env_steps,
+    follows_results=True,
+    provenance=provenance,
+    curve_bins=CURVE_BINS,
+    read=read_results,
+    verdicts={name: partial(verdicts_text, count) for name, count in zip(EXPERIMENTS, NUM_ENVS, strict=True)},
+    figures=(),
+    missing_figures=lambda results: {},
+    save_figures=_no_figures,
+    write_report=write_page,
+    report_path=Path("results/parallel/README.md"),
+)
