@@ -50,6 +50,15 @@ def test_a_command_gets_its_values_and_its_curve_becomes_the_runs(tmp_path: Path
     assert (chunks[-1].env_steps, chunks[-1].agent_steps) == (100_000, 5000)
 
 
+@pytest.mark.parametrize(("step", "cycle_steps"), [({}, 20), ({"env_dt": "5ms"}, 4)])
+def test_a_command_gets_the_steps_of_a_cycle(tmp_path: Path, step: dict[str, str], cycle_steps: int) -> None:
+    """As Isaac Lab's decimation: physics that step every 5 ms do so at each cycle time."""
+    (tmp_path / "train.py").write_text(f"import sys\nassert sys.argv[2:] == ['{cycle_steps}']\n{WRITE}")
+    command = {"command": ["python", "train.py", "{discount}", "{cycle_steps}"]}
+    study = study_from_table({**TABLE, **step, "trainer": command}, tmp_path)
+    assert len(returns_of(train(next(spec for _, spec in study.runs()), tmp_path))) == 10
+
+
 def returns_of(chunks: list[Chunk]) -> list[float]:
     return [float(value) for chunk in chunks for value in chunk.episodes.returns]
 

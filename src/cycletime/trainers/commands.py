@@ -17,7 +17,8 @@ from cycletime.trainers.trainer_run import TrainerRun
 from cycletime.training.external import ExternalAgent, TrainerSpec
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.-]*)\}")
-_FACTS = ("dt_s", "dt_ms", "seed", "folder", "simulated_s", "agent_steps", "num_envs", "env", "algorithm", "device")
+_CYCLES = ("dt_s", "dt_ms", "cycle_steps")
+_FACTS = (*_CYCLES, "seed", "folder", "simulated_s", "agent_steps", "num_envs", "env", "algorithm", "device")
 """Placeholders for what is no hyper-parameter; besides there is {updates}, agent steps over the batch."""
 
 
@@ -59,7 +60,7 @@ def _changed_settings(agent: ExternalAgent) -> list[str]:
 
 def check_varied(trainer: TrainerSpec, dts: Sized, seeds: Sized) -> None:
     """Refuse a command that is not told what differs between the runs of a study, which would be the same ones."""
-    for what, several, names in (("cycle times", dts, ("dt_s", "dt_ms")), ("seeds", seeds, ("seed",))):
+    for what, several, names in (("cycle times", dts, _CYCLES), ("seeds", seeds, ("seed",))):
         if len(several) > 1 and not any(map(trainer.takes, names)):
             words = " or ".join(f"{{{name}}}" for name in names)
             raise InputError(f"The runs have {len(several)} {what}, which the command does not take: add {words}.")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cycletime.duration import Duration
+from cycletime.duration import Duration, cycle_steps
 from cycletime.errors import InputError
 from cycletime.training.worlds import World, make_env, world_as_json, world_from_json
 
@@ -58,6 +58,11 @@ class TrainerRun:
     @property
     def dt_ms(self) -> float:
         return float(1000 * self.dt.exact_s)
+
+    @property
+    def cycle_steps(self) -> int:
+        """Steps of the study's env_dt in a cycle, such as Isaac Lab's decimation; each 1 ms where it has none."""
+        return cycle_steps(self.dt, self.world.env_dt or "1ms")
 
     @property
     def agent_steps(self) -> int:
