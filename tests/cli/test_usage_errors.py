@@ -65,7 +65,7 @@ class Terminal(StringIO):
         ("robot fault freeze --port x", "--port: 'x' is not a whole number such as 2000 or 1e6."),
         ("plot a --x hours", "--x is 'hours': give one of 'env-steps', 'seconds'."),
         ("experiment report papers", "INVESTIGATION is 'papers': give one of 'paper', 'horizons'."),
-        ("experiment list", "INVESTIGATION is missing: give paper or horizons."),
+        ("experiment list", "INVESTIGATION is missing: give paper, horizons or parallel."),
         ("transfer ppo --from 40ms", "--to is missing: 'cycletime transfer ppo --help' shows what it takes."),
         ("study run", "FILE and --out are missing: 'cycletime study run --help' shows what it takes."),
         ("transfer ppo --to 4ms --from", "--from has no value: 'cycletime transfer ppo --help' shows what it takes."),

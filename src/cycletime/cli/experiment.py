@@ -87,7 +87,7 @@ class ExperimentSelection(SizeOptions, ResultsOptions):
     """Experiments, as 'cycletime experiment list' has them; those of horizons need the results of the ones before."""
     all: bool = False
     """All of them."""
-    out: Annotated[Optional[Path], _folder("paper or horizons")] = None  # noqa: UP045
+    out: Annotated[Optional[Path], _folder("INVESTIGATION")] = None  # noqa: UP045
     """Where their studies are kept, each in a folder of its own."""
     engine: Annotated[Text, arg(metavar="ENGINE", help_behavior_hint="(default: what the studies say)")] = None
     """The engine: compiled, cuda, or auto for the fastest that takes a run on the device."""

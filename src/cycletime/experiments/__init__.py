@@ -1,1 +1,1 @@
-"""Investigations: studies, frozen criteria, results, verdicts, figures and a page; the paper and horizons."""
+"""Investigations: studies, frozen criteria, results, verdicts, figures and a page."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,11 +29,14 @@ from cycletime.training.toml_files import read_toml
 if TYPE_CHECKING:
     from cycletime.experiments.running import Workspace
 
-NUM_ENVS = (256,)
+NUM_ENVS = (1, 16, 256, 4096)
 TASKS = ("pendulum", "cart-pole", "mountain-car", "acrobot", "reacher", "double-pendulum")
 ENVS_FACTOR = 4
 """Shorter cycles are a fourth of the tuned one, longer ones four times it; 'more environments' follow them."""
 KINDS = ("tuned", "untuned", "more-shorter", "more-longer", "adaptive")
+PLACES = ("shorter", "", "longer")
+"""The cycle times, in their order; the second is that which values are from."""
+FAMILIES = ("primary", "secondary")
 LOWEST, HIGHEST = -1.0, 2.0
 EQUAL_WITHIN = 0.05
 FEWEST_TASKS = 3
@@ -135,19 +139,20 @@ class Trial:
     def normalised(self, task: str, arm: str, place: int, measure: Measure) -> dict[int, float]:
         """By seed, 0 for doing nothing and 1 for the tuned values at their own cycle time, within -1 and 2."""
         kind, _, rule = arm.partition(" ")
-        kind = f"{kind}-{('shorter', '', 'longer')[place]}" if kind == "more" else kind
+        kind = f"{kind}-{PLACES[place]}" if kind == "more" else kind
         found = _scores(self.cell(task, kind, rule, place), measure)
         zero, gain = self.nothing(task), self.gain(task, measure)
         return {seed: min(max((score - zero) / gain, LOWEST), HIGHEST) for seed, score in found.items()}
 
     def compared(self, comparison: dict[str, str], measure: Measure = "score") -> tuple[Comparison, Estimate]:
         """What an arm has more than another: over tasks, and over seeds on these tasks."""
-        place = 0 if comparison["to"] == "shorter" else 2
+        place = PLACES.index(comparison["to"])
         pairs = [
             [self.normalised(task, comparison[side], place, measure) for side in ("arm", "than")] for task in self.tasks
         ]
         if len(pairs) < FEWEST_TASKS:
-            raise NotRunError(*(name for name in studies_of(self.num_envs) if name not in self.results.outcomes))
+            there = f"With {self.num_envs:,} environments {len(pairs)} tasks have all studies"
+            raise NotRunError(f"envs-{self.num_envs}", remedy=f"{there}; {FEWEST_TASKS} are needed.")
         means = [[fmean(scores.values()) for scores in side] for side in zip(*pairs, strict=True)]
         share = 1 / len(pairs)
         over_seeds = Contrast.of(
@@ -161,7 +166,7 @@ class Trial:
 
     def judged(self, family: str) -> list[tuple[str, ...]]:
         """A row for each comparison of a family: its difference over seeds and tasks, the verdict, the prediction."""
-        planned = self.planned[family]
+        planned = [each for each in self.planned[family] if self.has(each["arm"], PLACES.index(each["to"]))]
         found = {f"{each['arm']} - {each['than']}, {each['to']}": self.compared(each) for each in planned}
         corrected = holm({name: comparison for name, (comparison, _) in found.items()})
         return [
@@ -174,6 +179,10 @@ class Trial:
             )
             for each, (name, (_, seeds)) in zip(planned, found.items(), strict=True)
         ]
+
+    def has(self, arm: str, place: int) -> bool:
+        """Whether there are enough environments for an arm."""
+        return not arm.startswith("more") or PLACES[place] == "shorter" or self.num_envs >= ENVS_FACTOR
 
 
 def _scores(cell: OutcomeCell, measure: Measure) -> dict[int, float]:
@@ -191,14 +200,28 @@ def _verdict(comparison: Comparison) -> str:
     return "equal for practical purposes" if low > -EQUAL_WITHIN and high < EQUAL_WITHIN else "not decided"
 
 
+def scores_text(num_envs: int, results: Results) -> str:
+    """The mean score of each arm on each task, at the shorter and the longer cycle time."""
+    trial = Trial(results, num_envs)
+    arms = dict.fromkeys(
+        each[side] for family in FAMILIES for each in trial.planned[family] for side in ("than", "arm")
+    )
+    rows = []
+    for arm, (to, place) in product(arms, (("shorter", 0), ("longer", 2))):
+        if trial.has(arm, place):
+            scores = (fmean(trial.normalised(task, arm, place, "score").values()) for task in trial.tasks)
+            rows.append((f"{arm}, {to}", *(f"{score:.2f}" for score in scores)))
+    return "\n".join(TextTable(("arm", *trial.tasks), rows).markdown(is_aligned=True))
+
+
 def verdicts_text(num_envs: int, results: Results) -> str:
     trial, lines = Trial(results, num_envs), list[str]()
-    for family in ("primary", "secondary"):
+    for family in FAMILIES:
         header = (family, "over seeds", "over tasks", "verdict", "predicted")
         lines += [*TextTable(header, trial.judged(family)).markdown(is_aligned=True), ""]
     seeds = sorted({n for outcome in results.outcomes.values() for n in outcome.n if outcome.name in results.used})
     about = f"{num_envs:,} environments; {len(trial.tasks)} tasks ({', '.join(trial.tasks)}); seeds: {seeds}"
-    return "\n".join([about, "", *lines])
+    return "\n".join([about, "", *lines, scores_text(num_envs, results), ""])
 
 
 def write_page(results: Results, page: Path) -> list[Path]:
@@ -222,6 +245,7 @@ PARALLEL = Investigation(
     curve_bins=CURVE_BINS,
     read=read_results,
     verdicts={name: partial(verdicts_text, count) for name, count in zip(EXPERIMENTS, NUM_ENVS, strict=True)},
+    tables={name: partial(scores_text, count) for name, count in zip(EXPERIMENTS, NUM_ENVS, strict=True)},
     figures=(),
     missing_figures=lambda results: {},
     save_figures=_no_figures,
