@@ -32,8 +32,7 @@ class ResultsOptions:
     """Which investigation, and where its results are read from."""
 
     investigation: Annotated[Positional[Literal["paper", "horizons", "parallel"]], arg(metavar="INVESTIGATION")]
-    """paper: the paper's experiments. horizons: the search for a rule that keeps horizons in seconds, and its trial.
-    parallel: the rules with many environments."""
+    """paper: the paper's experiments. horizons: the search for the rule, and its trial. parallel: many environments."""
     results: Annotated[Optional[Path], _folder("those of the checkout")] = None  # noqa: UP045
     """Results, as 'cycletime experiment collect' keeps them."""
 

@@ -124,8 +124,8 @@ def check_words(words: Sequence[str], commands: Mapping[str, type]) -> None:
         if option.field in given:
             option.check(given[option.field])
     if missing := [option for option in command.options if option.is_required and option.field not in given]:
-        names, choices = " and ".join(option.name for option in missing), " or ".join(missing[0].choices)
-        hint = f"give {choices}." if choices else command.help_hint
+        names, choices = " and ".join(option.name for option in missing), ", ".join(missing[0].choices)
+        hint = f"give one of {choices}." if choices else command.help_hint
         raise InputError(f"{names} {'is' if len(missing) == 1 else 'are'} missing: {hint}")
 
 
