@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cycletime.errors import InputError
-from cycletime.experiments.outcome import NotRunError, Outcome, OutcomeCell, Results
-from cycletime.experiments.parallel.declaration import (
+from benchmarks.parallel import (
     NUM_ENVS,
     PARALLEL,
     TASKS,
@@ -18,10 +16,12 @@ from cycletime.experiments.parallel.declaration import (
     verdicts_text,
     write_page,
 )
+from cycletime.errors import InputError
+from cycletime.experiments.outcome import NotRunError, Outcome, OutcomeCell, Results
 from cycletime.experiments.running import Workspace
 from cycletime.studies.spec import StudySpec
 
-RESULTS = Path(__file__).parents[3] / "results" / "parallel"
+RESULTS = Path(__file__).parents[2] / "results" / "parallel"
 SEEDS = (0, 1, 2)
 
 
