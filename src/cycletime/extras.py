@@ -12,6 +12,7 @@ from typing import Any
 from cycletime.errors import NotInstalledError
 
 _PACKAGES = {
+    "PIL": ("Pillow", "'cycletime[film]'"),  # brings pygame too, which draws most tasks
     "cmaes": ("cmaes", "'cycletime[optuna]'"),
     "gymnasium": ("Gymnasium", "gymnasium"),  # in every install, but not on a bare GPU machine with JAX and NumPy
     "jax": ("JAX", "'cycletime[train]'"),
@@ -19,6 +20,8 @@ _PACKAGES = {
     "onnx": ("ONNX", "'cycletime[onnx]'"),
     "optuna": ("Optuna", "'cycletime[optuna]'"),
     "pyarrow": ("pyarrow", "'cycletime[train]'"),
+    "pybullet": ("PyBullet", "'cycletime[bullet]'"),
+    "pybullet_data": ("PyBullet", "'cycletime[bullet]'"),
     "pygame": ("pygame", "'cycletime[render]'"),
     "ray": ("Ray", "'cycletime[ray]'"),
     "rich": ("rich", "'cycletime[train]'"),

@@ -79,7 +79,7 @@ def test_arms_have_the_values_of_their_formulas(
     )
     names = ("batch", "minibatch", "discount", "trace_decay")
     assert [getattr(cell.agent, name) for name in names] == pytest.approx(values, rel=1e-6)
-    assert cell.num_envs == num_envs
+    assert cell.spec.num_envs == num_envs
     assert cell.agent.target_kl == (0.01 if kind == "adaptive" else None)  # type: ignore[union-attr]
 
 
@@ -91,7 +91,7 @@ def test_a_rollout_lasts_as_many_seconds_or_has_as_many_steps() -> None:
             for each in study(f"256-pendulum-{kind}").cells()
             if (each.labels["rule"], str(each.dt)) == ("horizons", "8ms")
         )
-        assert cell.agent.period / cell.num_envs == steps
+        assert cell.agent.period / cell.spec.num_envs == steps
 
 
 def test_comparisons_are_paired_over_tasks_and_over_seeds(results: Results) -> None:

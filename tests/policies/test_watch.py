@@ -137,8 +137,11 @@ def test_other_endings_are_refused(name: str, tmp_path: Path) -> None:
 def test_a_missing_folder_and_missing_packages_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"none' is not a folder"):
         check_film(tmp_path / "none" / "film.gif")
-    monkeypatch.setitem(sys.modules, "PIL.Image", None)
-    with pytest.raises(InputError, match=r"PIL is not installed: pip install 'cycletime\[film\]'"):
+    monkeypatch.delitem(sys.modules, "PIL.Image", raising=False)
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(
+        InputError, match=r"A film needs Pillow, which is not installed: pip install 'cycletime\[film\]'"
+    ):
         check_film(tmp_path / "film.GIF")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cycletime.robots.episode_run import AgentStep
-from cycletime.robots.learners import BackgroundLearner, InlineLearner
+from cycletime.robots.learners import RobotLearner
 
 STEP = AgentStep.nothing(2, 1)
 
@@ -40,7 +40,7 @@ class Gated:
 
 def test_inline_is_done_when_it_returns() -> None:
     learner = Gated()
-    learning = InlineLearner(learner)  # type: ignore[arg-type]
+    learning = RobotLearner(learner, "inline")  # type: ignore[arg-type]
     for count in (1, 2):
         learning.take(STEP)
         assert (np.asarray(learning.agent_state).item(), learning.periods) == (count, count)
@@ -51,7 +51,7 @@ def test_inline_is_done_when_it_returns() -> None:
 def test_in_the_background_acting_goes_on_with_the_policy_before() -> None:
     learner = Gated(opened=False)
     before = sys.getswitchinterval()
-    learning = BackgroundLearner(learner)  # type: ignore[arg-type]
+    learning = RobotLearner(learner, "background")  # type: ignore[arg-type]
     assert sys.getswitchinterval() < 0.001
     for _ in range(3):
         learning.take(STEP)
@@ -68,7 +68,7 @@ def test_in_the_background_acting_goes_on_with_the_policy_before() -> None:
 def test_what_goes_wrong_in_the_background_is_the_loop_s() -> None:
     learner = Gated()
     learner.fails = True
-    learning = BackgroundLearner(learner)  # type: ignore[arg-type]
+    learning = RobotLearner(learner, "background")  # type: ignore[arg-type]
     learning.take(STEP)
     with pytest.raises(FloatingPointError, match="diverged"):
         learning.finish()
@@ -79,7 +79,7 @@ def test_what_goes_wrong_in_the_background_is_the_loop_s() -> None:
 
 def test_who_closes_does_not_wait_for_what_is_left() -> None:
     learner = Gated(opened=False)
-    learning = BackgroundLearner(learner)  # type: ignore[arg-type]
+    learning = RobotLearner(learner, "background")  # type: ignore[arg-type]
     for _ in range(3):
         learning.take(STEP)
     assert learner.reached.wait(60)

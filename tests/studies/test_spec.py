@@ -91,7 +91,7 @@ def test_algorithms_have_their_own_rules_and_values() -> None:
 
 def test_environments_are_stepped_and_tasks_compiled() -> None:
     study = a_study(worlds=(ClosedFormWorld("reacher"), GymnasiumEnv("Pendulum-v1", Duration("4ms"))), width=1)
-    engines = {cell.labels["task"]: cell.engine for cell in study.cells()}
+    engines = {cell.labels["task"]: cell.spec.engine for cell in study.cells()}
     assert engines == {"reacher": EngineSpec("compiled"), "Pendulum-v1": EngineSpec("stepped")}
 
 

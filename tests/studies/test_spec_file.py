@@ -93,7 +93,7 @@ def test_environments_are_read_with_their_time_step() -> None:
     told = {**GOOD, "env": "Pendulum-v1", "env_dt": "4ms", "dts": ["8ms"]}
     del told["task"]
     study = study_from_table(told)
-    assert [(cell.world.name, str(cell.world.env_dt), cell.engine.name) for cell in study.cells()] == [
+    assert [(cell.world.name, str(cell.world.env_dt), cell.spec.engine.name) for cell in study.cells()] == [
         ("Pendulum-v1", "4ms", "stepped")
     ]
     assert identities(study_from_table(study_table(study))) == identities(study)
@@ -250,5 +250,5 @@ def test_rules_of_one_s_own_are_tables_of_laws() -> None:
     aware, floor, also_aware = own.cells()
     assert isinstance(floor.agent, PPOAgent)
     assert (floor.agent.batch, floor.agent.minibatch) == (500, 50)
-    assert floor.origin["own_rules"] == {"floor-6": OWN["floor-6"]}
+    assert floor.spec.origin["own_rules"] == {"floor-6": OWN["floor-6"]}
     assert also_aware.run(0).identity == aware.run(0).identity, "a run is what its values are, whatever rule gave them"

@@ -87,7 +87,10 @@ def test_it_is_chosen_for_the_largest_group_of_those_that_have_lanes() -> None:
     study = mixed()
     resolved = study.resolved()
     assert (study.width, resolved.width) == (None, 6)
-    assert {(cell.engine.name, cell.engine.width) for cell in resolved.cells()} == {("cuda", 1), ("compiled", 6)}
+    assert {(cell.spec.engine.name, cell.spec.engine.width) for cell in resolved.cells()} == {
+        ("cuda", 1),
+        ("compiled", 6),
+    }
     assert mixed(algorithms=["ppo"]).resolved().width == 1
     more = mixed(set={"actor-critic": {"policy_rate": [1e-3, 1e-4]}}).resolved()
     assert more.width == 12, "rates are no programs of their own"

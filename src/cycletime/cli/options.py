@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, Optional, TypeAlias
 
@@ -20,21 +20,17 @@ _MOST_DIGITS = 18
 
 def parse_whole_number(text: str) -> int:
     """The whole number that a text is, exactly: 2000, 2e3."""
-    try:
-        # Through Decimal and its size first: Fraction('1e999999999') would be computed for hours.
-        decimal = Decimal(text)
-        number = Fraction(decimal) if abs(decimal.adjusted()) < _MOST_DIGITS else Fraction(1, 2)
-    except (ArithmeticError, ValueError, OverflowError):
-        number = Fraction(1, 2)
-    if number.denominator != 1:
-        if span := re.fullmatch(r"(\d{1,6})(?:-|:|\.\.)(\d{1,6})", text):
-            first, last = map(int, span.groups())
-            raise ValueError(
-                f"{quote(text)} is not a whole number: as a range of seeds it is --seed {first} "
-                f"--seeds {max(1, last - first + 1)}."
-            )
-        raise ValueError(f"{quote(text)} is not a whole number such as 2000 or 1e6.")
-    return number.numerator
+    with suppress(ArithmeticError, ValueError):
+        number = Decimal(text)
+        if abs(number.adjusted()) < _MOST_DIGITS and number == (whole := int(number)):
+            return whole
+    if span := re.fullmatch(r"(\d{1,6})(?:-|:|\.\.)(\d{1,6})", text):
+        first, last = map(int, span.groups())
+        raise ValueError(
+            f"{quote(text)} is not a whole number: as a range of seeds it is --seed {first} "
+            f"--seeds {max(1, last - first + 1)}."
+        )
+    raise ValueError(f"{quote(text)} is not a whole number such as 2000 or 1e6.")
 
 
 def _parse_real_number(words: list[str]) -> float:

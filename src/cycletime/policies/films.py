@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
 from typing import Any
 
 from cycletime.errors import InputError
+from cycletime.extras import require_extras
 from cycletime.tasks.render import Frame
 
 _TICK_S, _FEWEST_TICKS = Fraction(1, 100), 2
@@ -60,11 +60,6 @@ def film_shots(moments: Iterable[int], draw: Callable[[], Frame], stride: int) -
 
 
 def _import_pillow() -> Any:  # noqa: ANN401 - a module of an extra
-    try:
+    with require_extras("A film"):
+        importlib.import_module("PIL")
         return importlib.import_module("PIL.Image")
-    except ImportError:
-        # pygame draws most tasks, and who installs Pillow alone would be asked for it next.
-        said = "PIL is not installed: pip install 'cycletime[film]'."
-        if find_spec("pygame") is None:
-            said = "PIL and pygame are not installed: pip install 'cycletime[film]' brings both."
-        raise InputError(said) from None

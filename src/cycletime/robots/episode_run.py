@@ -30,9 +30,8 @@ class AgentStep:
 
     @classmethod
     def nothing(cls, observation_size: int, action_size: int) -> AgentStep:
-        none, still = np.zeros((1, observation_size), np.float32), np.zeros(1, np.bool_)
-        result = StepResult(none, np.zeros(1), still, still, np.ones(1, np.int64), none)
-        return cls(none, np.zeros((1, action_size), np.float32), result)
+        none = np.zeros((1, observation_size), np.float32)
+        return cls(none, np.zeros((1, action_size), np.float32), StepResult.of_one(none, 0.0, False, False, 1))
 
     @property
     def ended(self) -> bool:
@@ -52,15 +51,9 @@ def steps_from_record(episode: EpisodeRecord, observation_size: int, action_size
     def step(index: int) -> AgentStep:
         row = episode.rows[index][None]
         successor = row[:, s + a + 1 : 2 * s + a + 1]
-        ends = row[:, 2 * s + a + 1 :] != 0
-        result = StepResult(
-            successor,
-            episode.rewards[index : index + 1],
-            ends[:, 0],
-            ends[:, 1],
-            episode.length_steps[index : index + 1],
-            successor,
-        )
+        terminated, truncated = (row[0, 2 * s + a + 1 :] != 0).tolist()
+        length_steps = int(episode.length_steps[index])
+        result = StepResult.of_one(successor, episode.rewards[index], terminated, truncated, length_steps)
         return AgentStep(row[:, :s], row[:, s : s + a], result)
 
     return [step(index) for index in range(episode.agent_steps)]
@@ -168,16 +161,7 @@ class EpisodeRun:
                 break
             self._env.send(action)
         self._scheduled_s, self._grid_point = tick.scheduled_s, tick.number
-        successor = self._numbers(observation)
-        result = StepResult(
-            successor,
-            np.array([total_reward], np.float64),
-            np.array([terminated], np.bool_),
-            np.array([truncated], np.bool_),
-            np.array([total_steps], np.int64),
-            successor,
-        )
-        return result, counts
+        return StepResult.of_one(self._numbers(observation), total_reward, terminated, truncated, total_steps), counts
 
     def _numbers(self, observation: Any) -> NDArray[np.float32]:  # noqa: ANN401 - whatever an environment gives
         with np.errstate(over="ignore"):  # an infinity is refused when it is acted on

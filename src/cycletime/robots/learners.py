@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from queue import SimpleQueue
 from threading import Condition, Thread
-from typing import TypeAlias
 
 import jax
 import numpy as np
@@ -25,49 +24,28 @@ _SWITCH_S = 0.2e-3
 """After which a thread of Python lets another one run; usually 5 ms, half of a short cycle."""
 
 
-class InlineLearner:
-    def __init__(self, learner: Learner) -> None:
-        self._learner = learner
-
-    @property
-    def agent_state(self) -> PackedAgentState:
-        """The newest agent state that can be acted by, without waiting."""
-        return self._learner.packed
-
-    @property
-    def periods(self) -> int:
-        return self._learner.period
-
-    def take(self, step: AgentStep) -> None:
-        learn_step(self._learner, step)
-
-    def finish(self) -> None:
-        """Nothing is left to do."""
-
-    def close(self) -> None:
-        """Nothing is left to do."""
-
-
-class BackgroundLearner:
-    """A thread does it: most of its time is spent in compiled code, during which the loop goes on.
+class RobotLearner:
+    """Where a thread does it, most of its time is spent in compiled code, during which the loop goes on.
 
     Between two pieces of compiled code Python runs one thread at a time; meanwhile the loop waits for 0.2 ms at most.
     """
 
-    def __init__(self, learner: Learner) -> None:
+    def __init__(self, learner: Learner, name: LearnerName) -> None:
         self._learner = learner
         self._newest = learner.packed, learner.period
         self._steps: SimpleQueue[AgentStep | None] = SimpleQueue()
         self._left, self._changed = 0, Condition()
         self._fault: BaseException | None = None
         self._is_closed = False
-        self._interval_s = sys.getswitchinterval()
-        sys.setswitchinterval(_SWITCH_S)
-        self._thread = Thread(target=self._work, name="learning", daemon=True)
-        self._thread.start()
+        self._thread = Thread(target=self._work, name="learning", daemon=True) if name == "background" else None
+        if self._thread is not None:
+            self._interval_s = sys.getswitchinterval()
+            sys.setswitchinterval(_SWITCH_S)
+            self._thread.start()
 
     @property
     def agent_state(self) -> PackedAgentState:
+        """The newest agent state that can be acted by, without waiting."""
         return self._newest[0]
 
     @property
@@ -75,6 +53,9 @@ class BackgroundLearner:
         return self._newest[1]
 
     def take(self, step: AgentStep) -> None:
+        if self._thread is None:
+            self._learn(step)
+            return
         self._check()
         with self._changed:
             self._left += 1
@@ -87,30 +68,30 @@ class BackgroundLearner:
 
     def close(self) -> None:
         """End the thread after what it is doing; what is left is forgotten, since somebody wants to stop the robot."""
-        self._is_closed = True
-        self._steps.put(None)
-        self._thread.join()
-        sys.setswitchinterval(self._interval_s)
+        if self._thread is not None:
+            self._is_closed = True
+            self._steps.put(None)
+            self._thread.join()
+            sys.setswitchinterval(self._interval_s)
 
     def _work(self) -> None:
         while (step := self._steps.get()) is not None:
             try:
                 if self._fault is None and not self._is_closed:
-                    learn_step(self._learner, step)
-                    self._newest = self._learner.packed, self._learner.period
+                    self._learn(step)
             except BaseException as error:  # which is the loop's to raise
                 self._fault = error
             with self._changed:
                 self._left -= 1
                 self._changed.notify_all()
 
+    def _learn(self, step: AgentStep) -> None:
+        learn_step(self._learner, step)
+        self._newest = self._learner.packed, self._learner.period
+
     def _check(self) -> None:
         if self._fault is not None:
             raise self._fault
-
-
-RobotLearner: TypeAlias = InlineLearner | BackgroundLearner
-LEARNERS: dict[LearnerName, type[RobotLearner]] = {"inline": InlineLearner, "background": BackgroundLearner}
 
 
 def learn_step(learner: Learner, step: AgentStep) -> None:

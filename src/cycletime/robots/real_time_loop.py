@@ -30,7 +30,7 @@ from cycletime.duration import Duration, cycle_steps
 from cycletime.errors import InputError
 from cycletime.robots.calibration import Calibration, calibrate
 from cycletime.robots.episode_run import AgentStep, EpisodeRun, steps_from_record
-from cycletime.robots.learners import LEARNERS, RobotActor, RobotLearner, learn_step
+from cycletime.robots.learners import RobotActor, RobotLearner, learn_step
 from cycletime.robots.real_time_env import RealTimeEnv, action_hold_s, real_time_env_of
 from cycletime.robots.replay import episode_line
 from cycletime.tasks.delays import send_receive_env_of
@@ -58,7 +58,7 @@ class RealTimeSession:
         self.counters = Counters(1, *counts)
         self.recalled = self._recall(recalled)
         self.acting = RobotActor(agent, seed, self.learner, self.env.bounds.size)
-        self.learning: RobotLearner = LEARNERS[loop.learner](self.learner)
+        self.learning = RobotLearner(self.learner, loop.learner)
 
     @property
     def is_finished(self) -> bool:

@@ -61,7 +61,7 @@ def _tables(folder: StudyFolder, bins: int | None) -> tuple[pa.Schema, Iterator[
     ]
     measured = folder.store.in_order([name for name, _ in done], lambda run: _curve_columns(run, bins))
     found = zip(done, measured, strict=True)
-    return schema, ((name, _table(labels, columns, schema)) for (name, labels), columns in found)
+    return schema, ((name, labelled_table(labels, columns, schema)) for (name, labels), columns in found)
 
 
 def _curve_columns(run: FinishedRun, bins: int | None) -> dict[str, Any]:
@@ -79,12 +79,15 @@ def _curve_columns(run: FinishedRun, bins: int | None) -> dict[str, Any]:
     return {"env_step": ends, "seconds": ends * env_dt_s, "return": run.curve.binned(budget, bins)}
 
 
-def _table(labels: Mapping[str, Any], measured: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
+def labelled_table(labels: Mapping[str, Any], measured: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
+    """The columns that were measured, and the labels in each of their rows."""
+    rows = len(next(iter(measured.values())))
+
     def column(field: pa.Field) -> Any:  # noqa: ANN401 - whatever pyarrow makes a column of
         if field.name in measured:
             return measured[field.name]
         value = labels.get(field.name)
-        return [str(value) if value is not None and field.type == pa.string() else value] * len(measured["env_step"])
+        return [str(value) if value is not None and field.type == pa.string() else value] * rows
 
     return pa.table({field.name: column(field) for field in schema}, schema=schema)
 

@@ -50,7 +50,7 @@ class WallTimeEstimate:
 
 
 def cost_key(cell: Cell) -> CostKey:
-    return cell.world.name, cell.run(0).algorithm, cell.engine.name
+    return cell.world.name, cell.spec.algorithm, cell.spec.engine.name
 
 
 def estimate_wall_time(
@@ -61,7 +61,7 @@ def estimate_wall_time(
         cells = Counter(planned.cell for planned in group)
         first = plan.cells[group[0].cell]
         cost = costs.get(cost_key(first), Cost(0, 0))
-        times = ceil(len(group) / max(cost.runs_at_once, first.engine.width))
+        times = ceil(len(group) / max(cost.runs_at_once, first.spec.engine.width))
         steps_s = {
             cell: agent_steps_per_run(plan.cells[cell]) * costs.get(cost_key(plan.cells[cell]), cost).agent_step_s
             for cell in cells

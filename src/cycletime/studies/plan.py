@@ -49,7 +49,7 @@ class Plan:
 
     @cached_property
     def programs(self) -> tuple[str, ...]:
-        specs = [cell.run(self.study.seeds[0]) for cell in self.cells]
+        specs = [cell.spec for cell in self.cells]
         return tuple(engine_for(spec).program(spec) for spec in specs)
 
     def groups(self, runs: Iterable[PlannedRun] | None = None) -> dict[str, list[PlannedRun]]:
@@ -71,14 +71,14 @@ class Plan:
         return min(workers, sum(math.ceil(len(group) / self.batch_size(group, workers)) for group in groups))
 
     def notes(self) -> tuple[str, ...]:
-        return tuple(f"note: {each}" for each in random_starts(cell.run(self.study.seeds[0]) for cell in self.cells))
+        return tuple(f"note: {each}" for each in random_starts(cell.spec for cell in self.cells))
 
     def engines(self) -> Counter[str]:
-        return Counter(self.cells[planned.cell].engine.name for planned in self.runs)
+        return Counter(self.cells[planned.cell].spec.engine.name for planned in self.runs)
 
     @property
     def jax_device(self) -> str:
-        specs = [cell.run(self.study.seeds[0]) for cell in self.cells]
+        specs = [cell.spec for cell in self.cells]
         return max((engine_for(spec).jax_device(spec) for spec in specs), key=["cpu", "gpu"].index)
 
     @property
@@ -128,4 +128,4 @@ def run_names(cell: Cell, seeds: Sequence[int]) -> tuple[str, ...]:
 def agent_steps_per_run(cell: Cell) -> float:
     """Roughly the agent steps of one run, for estimates; an unknown environment step counts as a cycle."""
     env_dt = cell.world.env_dt
-    return cell.env_steps / (1 if env_dt is None else cycle_steps(cell.dt, env_dt))
+    return cell.spec.env_steps / (1 if env_dt is None else cycle_steps(cell.dt, env_dt))

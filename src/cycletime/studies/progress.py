@@ -160,4 +160,6 @@ def format_seconds(seconds: float) -> str:
 def _steps_before_learning(cell: Cell) -> int:
     if isinstance(cell.agent, ExternalAgent):
         return 0
-    return round(periods_before_learning(cell.agent) * cell.agent.period * cell.env_steps / agent_steps_per_run(cell))
+    return round(
+        periods_before_learning(cell.agent) * cell.agent.period * cell.spec.env_steps / agent_steps_per_run(cell)
+    )

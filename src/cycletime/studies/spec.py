@@ -126,25 +126,23 @@ class Cell:
 
     labels: Mapping[str, Any]
     """Its coordinates: task, algorithm, rule, dt, and the hyper-parameters that the study varies."""
-    world: World
-    agent: Agent | ExternalAgent
-    dt: Duration
-    env_steps: int
-    engine: EngineSpec
-    origin: Mapping[str, Any]
-    num_envs: int = 1
+    spec: RunSpec
+    """Of its run with the study's first seed."""
+
+    @property
+    def world(self) -> World:
+        return self.spec.world
+
+    @property
+    def agent(self) -> Agent | ExternalAgent:
+        return self.spec.agent
+
+    @property
+    def dt(self) -> Duration:
+        return self.spec.dt
 
     def run(self, seed: int) -> RunSpec:
-        return RunSpec(
-            world=self.world,
-            agent=self.agent,
-            dt=self.dt,
-            env_steps=self.env_steps,
-            seed=seed,
-            num_envs=self.num_envs,
-            engine=self.engine,
-            origin=self.origin,
-        )
+        return replace(self.spec, seed=seed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,7 +207,6 @@ class StudySpec:
         self.check_worlds()
         agents: dict[tuple[str, Any], list[ExternalAgent]] = {}
         for cell in self.cells():
-            cell.run(self.seeds[0])
             if isinstance(cell.agent, ExternalAgent):
                 grids = (*self.grids(cell.agent.algorithm), *self.points.get(cell.agent.algorithm, ()))
                 check_command(cell.agent, [name for grid in grids for name in grid])
@@ -242,7 +239,7 @@ class StudySpec:
         groups: Counter[tuple[tuple[str, ...], str]] = Counter()
         largest: dict[tuple[str, ...], RunSpec] = {}
         for cell in self.cells() if self.device == "gpu" else ():
-            spec = cell.run(self.seeds[0])
+            spec = cell.spec
             kind = spec.world.name, spec.algorithm, spec.engine.name
             groups[kind, engine_for(spec).program(spec)] += len(self.seeds)
             largest[kind] = max(largest.get(kind, spec), spec, key=lambda each: (each.agent.capacity, -each.dt.exact_s))
@@ -294,10 +291,17 @@ class StudySpec:
         varied |= {name for point in self.points.get(algorithm, ())[:1] for name in without_dt(point)}
         hyperparameters = {name: value for name, value in values.items() if name in varied}
         labels = {"task": world.name, "algorithm": algorithm, "rule": rule, "dt": dt, **hyperparameters}
-        engine = EngineSpec(device=self.device, width=self.width or 1)
-        cell = Cell(labels, world, agent, dt, self.env_steps, engine, origin, self.num_envs)
-        wanted = self.engine if isinstance(world, ClosedFormWorld) else AUTO
-        return replace(cell, engine=with_engine(cell.run(self.seeds[0]), wanted).engine)
+        spec = RunSpec(
+            world=world,
+            agent=agent,
+            dt=dt,
+            env_steps=self.env_steps,
+            seed=self.seeds[0],
+            num_envs=self.num_envs,
+            engine=EngineSpec(device=self.device, width=self.width or 1),
+            origin=origin,
+        )
+        return Cell(labels, with_engine(spec, self.engine if isinstance(world, ClosedFormWorld) else AUTO))
 
     def grids(self, algorithm: str) -> tuple[Grid, ...]:
         tuned = self.tuned[algorithm].values if algorithm in self.tuned else {}

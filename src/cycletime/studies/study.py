@@ -78,7 +78,7 @@ class StudyResults:
         """A row for each cell and seed: where it is, the run's name and state, and its scores."""
         import pyarrow as pa
 
-        from cycletime.studies.curve_export import label_columns
+        from cycletime.studies.curve_export import label_columns, labelled_table
 
         cells = list(read_cells(self._checked))
         columns = {
@@ -88,17 +88,13 @@ class StudyResults:
             "state": pa.string(),
             **dict.fromkeys(_KEYS, pa.float64()),
         }
-        texts = [name for name, kind in columns.items() if kind == pa.string()]
-        rows = []
+        schema, tables = pa.schema(list(columns.items())), []
         for cell, runs in cells:
             labels = {**cell.labels, "rule": cell.labels["rule"] or AS_GIVEN, "dt": float(cell.dt)}
-            for run in runs:
-                own = {"seed": run.spec.seed, "run": run.name, "state": run.state}
-                row = {**labels, **own, **{key: run.result.get(key) for key in _KEYS}}
-                rows.append(
-                    {name: str(each) if name in texts and each is not None else each for name, each in row.items()}
-                )
-        return pa.Table.from_pylist(rows, pa.schema(list(columns.items())))
+            own = [(run.spec.seed, run.name, run.state, *(run.result.get(key) for key in _KEYS)) for run in runs]
+            measured = dict(zip(("seed", "run", "state", *_KEYS), zip(*own, strict=True), strict=True))
+            tables.append(labelled_table(labels, measured, schema))
+        return pa.concat_tables(tables)
 
     def curves(self, bins: int | None = 100) -> pa.Table:
         """All learning curves: the mean return in equal bins of environment steps; None for a row for each episode."""

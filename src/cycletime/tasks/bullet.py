@@ -131,10 +131,8 @@ class BulletEnv(TaskEnv):
 
 
 def _import_bullet(name: str) -> ModuleType:
-    try:
+    with require_extras("The environment"):
         return importlib.import_module(name)
-    except ImportError:
-        raise InputError("PyBullet is not installed: pip install 'cycletime[bullet]'.") from None
 
 
 _ELBOW_LIMIT = 3.0

@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
@@ -32,7 +31,16 @@ from cycletime.trainers.commands import command_words
 from cycletime.trainers.curves import CurvePoint, CurveReader
 from cycletime.trainers.host import WRONG_INPUT_STATUS
 from cycletime.trainers.trainer_run import POINTS_FILE, TrainerRun
-from cycletime.training.engine import Arrays, Chunk, Cost, EarlierSessions, Engine, EnvInfo, RunBatch
+from cycletime.training.engine import (
+    Arrays,
+    Chunk,
+    Cost,
+    EarlierSessions,
+    Engine,
+    EnvInfo,
+    RunBatch,
+    probe_cost,
+)
 from cycletime.training.external import BUILT_IN, ExternalAgent, TrainerSpec
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.process import HEARTBEAT
@@ -62,22 +70,11 @@ class TrainerEngine(Engine):
 
     def cost(self, spec: RunSpec) -> Cost:
         """Train for a few seconds in a folder that is removed."""
-        with tempfile.TemporaryDirectory() as folder, closing(self.make_batch([spec])) as batch:
+        with tempfile.TemporaryDirectory() as folder:
+            batch = self.make_batch([spec])
             batch.use_folder(0, Path(folder))
             batch.is_kept = False
-            began, first_s, first, steps = time.monotonic(), 0.0, 0, 0
-            for chunks in batch.chunks({0: None}):
-                now = time.monotonic() - began
-                for chunk in chunks.values():
-                    assert isinstance(chunk, Chunk), "a trainer's errors are raised"
-                    steps = chunk.agent_steps
-                if steps and not first:
-                    first_s, first = now, steps
-                if first and now > first_s + PROBE_S:
-                    break
-        if steps == first:  # it was over before there was a second look
-            return Cost(now / max(steps, 1), 0.0)
-        return Cost((now - first_s) / (steps - first), first_s)
+            return probe_cost(batch, PROBE_S)
 
 
 @dataclass

@@ -172,15 +172,10 @@ class CompiledEngine(Engine):
         try:
             return super().cost(spec)
         except NoGpuError:
-            if (known := self.known_cost(spec)) is None:
+            if spec.algorithm not in _H200_UPDATE_S:
                 raise
-            return known
-
-    def known_cost(self, spec: RunSpec) -> Cost | None:
-        if spec.engine.device != "gpu" or spec.algorithm not in _H200_UPDATE_S:
-            return None
-        updates = spec.own_agent.gradient_steps / spec.agent.period  # type: ignore[attr-defined]  # of SAC
-        return Cost(_H200_UPDATE_S[spec.algorithm] * updates * spec.engine.width, 30.0, where="an H200")
+            updates = spec.own_agent.gradient_steps / spec.agent.period  # type: ignore[attr-defined]  # of SAC
+            return Cost(_H200_UPDATE_S[spec.algorithm] * updates * spec.engine.width, 30.0, where="an H200")
 
 
 def make_loop(spec: RunSpec) -> CompiledLoop:

@@ -162,10 +162,6 @@ class Engine(ABC):
         """The cost of a run on this machine, by a trial of a few seconds, or on another one that is named."""
         return probe_cost(self.make_batch([spec]))
 
-    def known_cost(self, spec: RunSpec) -> Cost | None:
-        """The cost of a run on a machine that is named, without a trial; None where it is unknown."""
-        return None
-
     def program(self, spec: RunSpec) -> str:
         """A key of the compiled program: runs with equal keys can be trained in one batch."""
         return json.dumps({**spec.as_json(), "seed": None, "origin": None})
@@ -198,7 +194,10 @@ PROBE_S = 3.0
 
 
 def probe_cost(batch: RunBatch, try_s: float = PROBE_S) -> Cost:
-    """Measure the cost of runs by training their beginning, which is not kept."""
+    """Measure the cost of runs by training their beginning, which is not kept.
+
+    Of runs that another process trains, all steps after the first ones that it tells of count as learning.
+    """
     program_s = learning_s = 0.0
     learning_steps = steps_before = 0
     compiled: set[bool] = set()
@@ -206,10 +205,12 @@ def probe_cost(batch: RunBatch, try_s: float = PROBE_S) -> Cost:
     before_s = time.monotonic()
     with closing(batch):
         for chunks in batch.chunks(dict.fromkeys(range(runs))):
+            if not chunks:
+                continue
             chunk = chunks[0]
             assert isinstance(chunk, Chunk), "a run that begins has no checkpoint to be wrong"
             passed_s, steps = time.monotonic() - before_s, chunk.agent_steps - steps_before
-            learns = bool(chunk.metrics) and len(chunk.metrics["agent_steps"]) > 0
+            learns = not batch.can_save or len(chunk.metrics.get("agent_steps", ())) > 0
             if learns not in compiled:  # the program with learning and the one without, each at its first use
                 compiled.add(learns)
                 program_s += passed_s

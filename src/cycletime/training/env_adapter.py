@@ -6,7 +6,7 @@ Episodes have their numbers in the order in which those before them ended, and b
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsFloat
 
 import gymnasium
 import numpy as np
@@ -31,6 +31,14 @@ class StepResult(NamedTuple):
     env_steps: NDArray[np.int64]
     observation: NDArray[np.float32]
     """What the agent sees next; not yet of a new episode where those of all copies ended."""
+
+    @classmethod
+    def of_one(
+        cls, successor: NDArray[np.float32], reward: SupportsFloat, terminated: bool, truncated: bool, env_steps: int
+    ) -> StepResult:
+        """The step of one copy, whose successor is [1, |S|]."""
+        ends = np.array([terminated], np.bool_), np.array([truncated], np.bool_)
+        return cls(successor, np.array([reward], np.float64), *ends, np.array([env_steps], np.int64), successor)
 
     @property
     def ended(self) -> NDArray[np.bool_]:
@@ -94,15 +102,8 @@ class SingleEnvAdapter(EnvAdapter):
 
     def step(self, actions: NDArray[np.float32]) -> StepResult:
         observation, reward, terminated, truncated, info = self.env.step(self.bounds.reach(actions[0]))
-        successor = _as_float32([observation])
-        return StepResult(
-            successor,
-            np.array([reward], np.float64),
-            np.array([terminated], np.bool_),
-            np.array([truncated], np.bool_),
-            np.array([max(1, info.get("cycle_steps", 1))], np.int64),
-            successor,
-        )
+        env_steps = max(1, info.get("cycle_steps", 1))
+        return StepResult.of_one(_as_float32([observation]), reward, terminated, truncated, env_steps)
 
 
 class VectorEnvAdapter(EnvAdapter):

@@ -107,9 +107,8 @@ def _fault_of_facts(run: FinishedRun) -> str | None:
     result, env_dt = run.result, run.spec.world.env_dt
     if result.get("identity") != run.spec.identity:
         return "its result belongs to another run"
-    if wrong := [
-        name for name, is_right in _FACTS.items() if not is_right(result.get(name, _OPTIONAL_FACTS.get(name)))
-    ]:
+    said = {"cadence": {}, **result}  # which not all results have
+    if wrong := [name for name, is_right in _FACTS.items() if not is_right(said.get(name))]:
         return f"its result says {result.get(wrong[0])!r} as {wrong[0]}"
     if result["where"] not in _possible_sources(run.spec, result["where"]):
         return f"its result comes from {result['where']!r}, and its spec is for {run.spec.world.name}"
@@ -187,5 +186,3 @@ _FACTS: Mapping[str, Callable[[Any], bool]] = {
     "cadence": lambda value: isinstance(value, dict),
 }
 """By name, the fields of a result that are not derived, with the check of each."""
-_OPTIONAL_FACTS: Mapping[str, Any] = {"cadence": {}}
-"""The values of fields that not all results have."""

@@ -18,7 +18,7 @@ import struct
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, nan
+from math import nan
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, get_type_hints
 from zlib import crc32
@@ -81,8 +81,6 @@ class Cycles(np.recarray[Any, Any]):
 TIMED_PARTS = ("wake_error_s", "observation_age_s", "act_s", "send_s", "learn_s")
 MAX_OVERRUN_SHARE = 0.01
 """The share of overruns beyond which a run says so."""
-_EDGES_S = [1e-6 * 1.05**edge for edge in range(400)]
-"""The upper edges of a histogram's bins, up to five minutes: percentiles are 5 % too high at most."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +89,15 @@ class Spread:
 
     mean_s: float
     p99_s: float
-    """99 of 100 cycles took at most this; rounded up by at most 5 %, and never above the worst."""
+    """99 of 100 cycles took at most this."""
     worst_s: float
+
+    @classmethod
+    def of(cls, times_s: NDArray[np.float64]) -> Spread:
+        known = times_s[~np.isnan(times_s)]
+        if not len(known):
+            return cls(nan, nan, nan)
+        return cls(float(known.mean()), float(np.quantile(known, 0.99, method="higher")), float(known.max()))
 
 
 @dataclass(frozen=True)
@@ -129,35 +134,11 @@ class TimingSummary:
 
 
 def summarize_timing(parts: Iterable[Cycles]) -> TimingSummary:
-    """Of cycles part by part, in the same small memory however many there are."""
-    count = overruns = 0
-    times = {name: _TimeStatistics() for name in TIMED_PARTS}
-    for part in parts:
-        count += len(part)
-        overruns += int(part.overrun.sum())
-        for name, total in times.items():
-            total.add(getattr(part, name))
-    return TimingSummary(count, overruns, {name: total.spread() for name, total in times.items()})
-
-
-class _TimeStatistics:
-    def __init__(self) -> None:
-        self._worst, self._sum, self._count = -inf, 0.0, 0
-        self._bins = np.zeros(len(_EDGES_S) + 1, np.int64)
-
-    def add(self, times_s: NDArray[np.float64]) -> None:
-        known = times_s[~np.isnan(times_s)]
-        self._worst = float(known.max(initial=self._worst))
-        self._sum += float(known.sum())
-        self._count += len(known)
-        self._bins += np.bincount(np.searchsorted(_EDGES_S, known), minlength=len(self._bins))
-
-    def spread(self) -> Spread:
-        if not self._count:
-            return Spread(nan, nan, nan)
-        within = int(np.searchsorted(np.cumsum(self._bins), 0.99 * self._count))
-        p99_s = min([*_EDGES_S[within : within + 1], self._worst])
-        return Spread(self._sum / self._count, p99_s, self._worst)
+    names = (*TIMED_PARTS, "overrun")
+    columns = [np.stack([part[name] for name in names]) for part in parts]
+    *times, overruns = np.concatenate([np.zeros((len(names), 0)), *columns], axis=1)
+    spreads = {name: Spread.of(times_s) for name, times_s in zip(TIMED_PARTS, times, strict=True)}
+    return TimingSummary(len(overruns), int(overruns.sum()), spreads)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TextIO, cast
 
 from rich.console import Console
@@ -164,8 +165,4 @@ class ProgressBar:
 
 
 def _format_clock(seconds: float | None) -> str:
-    if seconds is None:
-        return "-:--:--"
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}"
+    return "-:--:--" if seconds is None else str(timedelta(seconds=round(seconds)))

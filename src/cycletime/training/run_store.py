@@ -388,12 +388,7 @@ class Store:
         return self._read(name, lambda bundle, _: bundle.run(name))
 
     def runs(self) -> Iterator[FinishedRun]:
-        seen: set[str] = set()
-        while left := [name for name in self.places if name not in seen]:
-            for run in self._read(left[0], lambda bundle, _: bundle.runs()):
-                if run.name not in seen:
-                    seen.add(run.name)
-                    yield run
+        return self.in_order(list(self.places), lambda run: run)
 
     def in_order(self, names: Sequence[str], part: Callable[[FinishedRun], T]) -> Iterator[T]:
         """A part of each of some runs that are there, in the order of their names and as often as they are named."""

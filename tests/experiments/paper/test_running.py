@@ -110,9 +110,9 @@ def test_another_device_is_refused(tmp_path: Path, trained: Trained) -> None:
 
 def test_device_and_engine_are_those_that_were_asked_for(tmp_path: Path) -> None:
     (cell, *_) = paper_workspace(out=tmp_path, device="gpu").study("ppo-baseline").cells()
-    assert cell.engine.name == "cuda"
+    assert cell.spec.engine.name == "cuda"
     (cell, *_) = paper_workspace(out=tmp_path, device="gpu", engine="compiled").study("ppo-baseline").cells()
-    assert (cell.engine.name, cell.engine.device) == ("compiled", "gpu")
+    assert (cell.spec.engine.name, cell.spec.engine.device) == ("compiled", "gpu")
 
 
 def test_what_is_left_waits_for_its_sweep(tmp_path: Path) -> None:

@@ -109,8 +109,9 @@ def test_a_controller_that_waits_for_its_turn_is_not_silent(
 
 
 def test_a_frozen_stream_is_silence_and_a_dropped_one_is_lost(controller: SimulatedController) -> None:
-    with closing(LockstepLink(address_of(controller), patience_s=0)) as link:
+    with closing(LockstepLink(address_of(controller))) as link:
         link.connect()
+        link._timeout_s = 0.0
         controller.fault("freeze 0.02")
         with pytest.raises(StateTimeoutError, match="no state"):
             link.receive(0.05)

@@ -234,7 +234,6 @@ def test_runs_on_arms_are_the_real_time_engine_s() -> None:
     assert spec.world == RobotEnv("cycletime/URReacher2-v0", None, "real")
     assert with_engine(a_spec()).engine.name == "stepped", "no robot unless it is asked for"
     assert ENGINES["real-time"].load().cost(spec) == Cost(0.04, 0.0), "nothing is moved to find out"
-    assert ENGINES["real-time"].load().known_cost(spec) is None
     assert (ENGINES["real-time"].load().max_batch_size(spec), ENGINES["real-time"].load().max_lanes(spec)) == (1, 1)
     assert ENGINES["real-time"].load().program(spec) == ENGINES["real-time"].load().program(replace(spec, seed=9))
 

@@ -238,11 +238,3 @@ def test_where_there_is_no_gpu_the_cost_is_an_h200_s_or_unknown() -> None:
     assert engine.cost(on_gpu) == Cost(pytest.approx(15e-6 * 2 / 4 * 10), 30.0, where="an H200")  # type: ignore[arg-type]
     with pytest.raises(NoGpuError, match="JAX finds none here"):
         engine.cost(replace(on_gpu, agent=PPOAgent()))
-
-
-def test_what_is_known_of_costs_is_told_without_a_try() -> None:
-    sac = a_spec(device="gpu", width=10, agent=SACAgent(gradient_steps=2, learning_period=4))
-    assert ENGINES["compiled"].load().known_cost(sac) == ENGINES["compiled"].load().cost(sac)
-    assert ENGINES["compiled"].load().known_cost(a_spec(agent=SACAgent())) is None, "of cores nothing is known"
-    assert ENGINES["compiled"].load().known_cost(replace(sac, agent=PPOAgent())) is None
-    assert ENGINES["stepped"].load().known_cost(sac) is None

@@ -145,10 +145,8 @@ _LOCKSTEP_TIMEOUT_S = 10.0
 class LockstepLink(StandardLink):
     """A simulated controller in lock-step, of which this is the only client that moves it."""
 
-    def __init__(self, address: Address, patience_s: float = _LOCKSTEP_TIMEOUT_S) -> None:
-        """A state is waited for so long at least: who asks for one within a second means the arm's time."""
+    def __init__(self, address: Address) -> None:
         super().__init__(address, _LOCKSTEP_TIMEOUT_S)
-        self._patience_s = patience_s
         self._command: Command | None = None
         self._tick = 0
 
@@ -161,7 +159,8 @@ class LockstepLink(StandardLink):
         self._tick += 1
         command, self._command = self._command, None
         connected(self._states).write(lockstep_values(self._tick, command))
-        return self._wait_for_state(max(timeout_s, self._patience_s))
+        # Who asks for one within a second means the arm's time.
+        return self._wait_for_state(max(timeout_s, self._timeout_s))
 
     def send(self, command: Command) -> None:
         """Send a command with the next tick; of several the last counts, as on a controller."""
