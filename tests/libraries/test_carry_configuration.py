@@ -348,6 +348,32 @@ def test_mjlab_s_one_environment_is_a_default_that_its_command_line_replaces(tmp
     assert not any("number of environments is not said" in note for note in carry(run, "10ms", n_envs=4096).notes)
 
 
+@pytest.mark.parametrize(
+    ("env", "agent", "says"),
+    [
+        (("", ""), ("num_steps_per_env", "num_step_per_env"), "did you mean num_steps_per_env"),
+        (
+            ("decimation:", "decimatoin:"),
+            ("", ""),
+            r"env\.decimatoin is no setting that is known; did you mean decimation",
+        ),
+        (("decimation: 4", ""), ("", ""), "env.yaml is of no library that was recognised: a name in it is missing"),
+        (("", ""), ("algorithm:", "algoritm:"), "agent.yaml is of no library that was recognised"),
+        (("decimation: 4", "decimation: four"), ("", ""), r"env\.decimation is 'four': it must be a whole number"),
+        (("decimation: 4", "decimation: -4"), ("", ""), r"env\.decimation is -4: it must be a whole number"),
+        (("  dt: 0.005", "  dt: 5ms"), ("", ""), r"env\.sim\.dt is '5ms': it must be a number above 0"),
+        (("", ""), ("gamma: 0.99", "gamma:"), r"agent\.algorithm\.gamma is None: it must be a number above 0"),
+    ],
+)
+@pytest.mark.parametrize("from_dt", [None, "20ms"])
+def test_a_slip_in_a_run_is_named_and_no_file_of_it_passed_by(
+    env: tuple[str, str], agent: tuple[str, str], says: str, from_dt: str | None, tmp_path: Path
+) -> None:
+    run = write_run(tmp_path / "run", ISAAC_ENV.replace(*env), RSL_RL_AGENT.replace(*agent))
+    with pytest.raises(InputError, match=says):
+        carry(run, "10ms", from_dt=from_dt)
+
+
 def test_files_of_a_folder_that_were_not_taken_are_named(tmp_path: Path) -> None:
     (tmp_path / "agent.yaml").write_text(RL_GAMES)
     (tmp_path / "broken.yaml").write_text("a: [")

@@ -139,6 +139,8 @@ def carry_configuration(
         raise InputError("--to is missing: say which cycle time to carry it to, or give --to-num-envs.")
     if to_num_envs is not None:
         check_count("to_num_envs", to_num_envs)
+    if problem := next(configuration.problems(), None):
+        raise InputError(problem[1])
     before_dt = _from_dt(configuration, from_dt)
     after_dt = before_dt if to_dt is None else Duration(to_dt)
     n_envs = _n_envs(configuration, n_envs)

@@ -138,21 +138,9 @@ def _seconds_in_words(c: Configuration, dt_s: float, stated_as: str) -> Iterator
             yield Finding("contradiction", "seconds-in-words", says, each.place)
 
 
-_COUNTS = ("rollout", "size", "unroll", "horizon", "count", "minibatch", "trajectories")
-_WHOLE, _SHARE = "a whole number of at least 1", "between 0 and 1"
-
-
-def _impossible(c: Configuration) -> Iterator[Finding]:
-    """Numbers that no library can use, and that have no meaning in seconds; of texts such as ${...} nothing is said."""
-    fields = {**dict.fromkeys(_COUNTS, _WHOLE), "discount": _SHARE, "trace_decay": _SHARE}
-    words = {getattr(c.table, field, None): needed for field, needed in fields.items()}
-    names = {**{word.name: needed for word, needed in words.items() if word}, "decimation": _WHOLE}
-    for name, needed in names.items():
-        each = c.canonical.get(name) or c.env.get(name)
-        if each is None or isinstance(each.value, bool) or not isinstance(each.value, int | float):
-            continue
-        if not (0 <= each.value <= 1 if needed == _SHARE else each.value >= 1 and float(each.value).is_integer()):
-            yield Finding("contradiction", "impossible", f"{each.text} cannot be: it must be {needed}.", each.place)
+def _problems(c: Configuration) -> Iterator[Finding]:
+    for kind, sentence, place in c.problems():
+        yield Finding("contradiction", kind, sentence, place)
 
 
 def _discount(c: Configuration) -> Iterator[Finding]:
@@ -373,7 +361,7 @@ def _normalisation(c: Configuration) -> Iterator[Finding]:
 
 
 _CHECKS: tuple[Callable[[Configuration], Iterator[Finding]], ...] = (
-    *(_impossible, _minibatches, _normalisation, _discount, _rollout, _training_length, _events_after_episode),
+    *(_problems, _minibatches, _normalisation, _discount, _rollout, _training_length, _events_after_episode),
 )
 _TIMED_CHECKS: tuple[Callable[[Configuration, float, str], Iterator[Finding]], ...] = (
     *(_rate_in_words, _second_cycle_time, _seconds_in_words, _sensors, _rewards, _curricula),
