@@ -191,12 +191,8 @@ def _rollout(c: Configuration) -> Iterator[Finding]:
 def _minibatches(c: Configuration) -> Iterator[Finding]:
     words, batch = c.table, c.batch
     if isinstance(words, Brax) and c.n_envs and c.minibatch_count and batch and c.rollout:
-        rollouts = batch // c.rollout.value
-        if rollouts % c.n_envs.value:
-            says = (
-                f"batch_size x num_minibatches is {rollouts}, no multiple of {c.n_envs.text}: brax stops at the start; "
-                "make it one."
-            )
+        trajectories = batch // c.rollout.value // c.minibatch_count.value
+        if says := words.explain_misfit(trajectories, c.minibatch_count.value, c.n_envs.value):
             yield Finding("contradiction", "minibatches", says, c.minibatch_count.place)
         return
     if batch is None:

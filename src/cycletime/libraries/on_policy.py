@@ -154,10 +154,23 @@ class Brax:
         return {self.unroll.name: unroll, self.trajectories.name: trajectories, self.count.name: count}, notes
 
     def read_sizes(self, given: SettingsReader, n_envs: int) -> dict[str, int]:
-        count = given.count(self.count)
-        given.layout[self.trajectories.name] = given.count(self.trajectories)
-        minibatch = given.count(self.trajectories) * given.count(self.unroll)
+        count, trajectories = given.count(self.count), given.count(self.trajectories)
+        if self.trajectories.name in given.values and (misfit := self.explain_misfit(trajectories, count, n_envs)):
+            raise InputError(misfit)
+        given.layout[self.trajectories.name] = trajectories
+        minibatch = trajectories * given.count(self.unroll)
         return {"batch": minibatch * count, "minibatch": minibatch, "minibatch_count": count}
+
+    def explain_misfit(self, trajectories: int, count: int, n_envs: int) -> str:
+        """Why brax stops at the start, and what would fit; empty where it starts."""
+        fewest = n_envs // gcd(n_envs, count)
+        if trajectories % fewest == 0:
+            return ""
+        return (
+            f"{self.trajectories.name} {trajectories} x {self.count.name} {count} is no multiple of {self.n_envs.name} "
+            f"{n_envs}: brax stops at the start; {self.trajectories.name} "
+            f"{fewest * nearest_whole(Fraction(trajectories, fewest))} would fit."
+        )
 
 
 @dataclass(frozen=True)
