@@ -297,12 +297,16 @@ def test_other_numbers_of_environments(tmp_path: Path) -> None:
         assert carried.notes[:2] == (
             "4096 environments become 1024 with 98304 samples in a batch, and so as many updates per second of "
             "experience: recommended. A rollout lasts 1.92 s in each, and did 0.48 s.",
-            "For rollouts as long as before, and a batch that follows the environments, give each rollout 24 steps: a "
+            "For rollouts as long as before, and a batch that follows the environments, set num_steps_per_env 24: a "
             "batch of 24576 and a minibatch of 6144 samples, and 4 times as many updates per second of experience.",
         )
     both = carry(run, "10ms", to_num_envs=2048).changed()
     assert (both["agent.num_steps_per_env"], both["env.scene.num_envs"], both["env.decimation"]) == (96, 2048, 2)
-    assert "give each rollout 48 steps: a batch of 393216" in carry(run, "10ms", to_num_envs=8192).notes[1]
+    assert "set num_steps_per_env 48: a batch of 393216" in carry(run, "10ms", to_num_envs=8192).notes[1]
+    # What is said is of the whole steps that are written: one, which is 1.5 times as many updates, and no advice.
+    note = next(note for note in carry(run, None, to_num_envs=65_536).notes if "become" in note)
+    assert "65536 samples in a batch, and so 1.5 times as many updates per second of experience: not recomm" in note
+    assert note.endswith("A rollout lasts 0.02 s in each, and did 0.48 s.")
     (tmp_path / "skrl.yaml").write_text(SKRL)
     carried = carry(tmp_path / "skrl.yaml", "10ms", from_dt="20ms", n_envs=512, to_num_envs=256)
     assert carried.changed() == {"agent.rollouts": 64, "trainer.timesteps": 9600}
@@ -311,6 +315,14 @@ def test_other_numbers_of_environments(tmp_path: Path) -> None:
     assert carried.changed() == {"agent.rollouts": 32}
     with pytest.raises(InputError, match="--to is missing"):
         carry(run, None)
+
+
+def test_for_rollouts_as_long_as_before_brax_s_batch_size_follows_the_environments(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"env": PLAYGROUND_ENV, "ppo": BRAX}))
+    carried = carry(tmp_path / "a.json", "8ms", to_num_envs=4096)
+    assert carried.changed()["ppo.unroll_length"] == 50
+    says = "set batch_size 128: a batch of 204800 and a minibatch of 6400 samples, and 2 times as many updates"
+    assert any(says in note for note in carried.notes)
 
 
 @pytest.mark.parametrize(

@@ -261,7 +261,8 @@ class _Transfer:
         if "memory.memory_size" in configuration.of("agent"):
             notes = [note for note in notes if "RandomMemory" not in note]  # the file says it: -1, or as the rollout
         if self.to_num_envs is not None:
-            notes += notes_on_environments(before, after, self.n_envs or 1, self.to_num_envs, options=False)
+            words, number = LIBRARIES[library].get(algorithm), self.to_num_envs
+            notes += notes_on_environments(words, before, after, self.n_envs or 1, number, options=False)
         if self.n_envs is None and (configuration.environment or library in MANY_ENVIRONMENTS):
             notes.append(ONE_ENVIRONMENT)
         if configuration.is_zoo_entry:

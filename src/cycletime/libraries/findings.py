@@ -8,7 +8,7 @@ from math import exp
 from typing import Literal, NamedTuple
 
 from cycletime.libraries.configuration import Configuration, Setting
-from cycletime.libraries.on_policy import Brax, Counted, Sized
+from cycletime.libraries.on_policy import FEW_STEPS, Brax, Counted, Sized
 from cycletime.rules.quantities import format_seconds
 
 Rank = Literal["contradiction", "warning", "note"]
@@ -17,7 +17,6 @@ RANKS: tuple[Rank, ...] = ("contradiction", "warning", "note")
 
 _SAME = 0.03
 """Rates within this fraction are one: 0.0166 s is 60 Hz."""
-_FEW_STEPS = 5
 _MOST_AGENTS = 33
 
 
@@ -147,11 +146,11 @@ def _discount(c: Configuration) -> Iterator[Finding]:
     steps = c.discount_steps
     if c.discount is None or steps is None:
         return
-    if steps < _FEW_STEPS:
+    if steps < FEW_STEPS:
         span = f" ({format_seconds(steps * c.dt_s)})" if c.dt_s else ""
         says = (
             f"{c.discount.text} looks {steps:.2g} steps ahead{span}: nothing later than that is learned; "
-            f"{_FEW_STEPS} steps need {exp(-1 / _FEW_STEPS):.3g}."
+            f"{FEW_STEPS} steps need {exp(-1 / FEW_STEPS):.3g}."
         )
         yield Finding("warning", "short-horizon", says, c.discount.place)
     if c.episode and c.dt_s and (looks_s := steps * c.dt_s) > 1.05 * c.episode[1]:
@@ -171,10 +170,10 @@ def _rollout(c: Configuration) -> Iterator[Finding]:
         return
     steps = c.rollout.value
     lasts = f" ({format_seconds(steps * c.dt_s)})" if c.dt_s else ""
-    if steps < _FEW_STEPS:
+    if steps < FEW_STEPS:
         says = (
             f"{c.rollout.text}{lasts} is an update every {'step' if steps == 1 else f'{steps} steps'}: advantages are "
-            f"almost the value's guess; {_FEW_STEPS} steps or more would measure rewards."
+            f"almost the value's guess; {FEW_STEPS} steps or more would measure rewards."
         )
         yield Finding("warning", "short-rollout", says, c.rollout.place)
     elif c.trace_steps is not None and steps < 0.8 * c.trace_steps and c.trace_decay and c.trace_decay.value < 1:

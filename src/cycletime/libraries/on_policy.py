@@ -6,7 +6,7 @@ rollout's length.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, gcd, inf, lcm
 from typing import Any, TypeAlias
@@ -215,31 +215,40 @@ def _nearest_divided(batch: int, divisor: int, unit: int, enough: float = 0.0) -
     return best
 
 
+FEW_STEPS = 5
+"""Of a rollout or a horizon: with fewer there is hardly a reward in it."""
 MANY_ENVIRONMENTS = ("rsl-rl", "isaac-lab", "skrl", "rl-games")
 ONE_ENVIRONMENT = "The number of environments is not said: the batch is that of one. Give --num-envs."
 
 
 def notes_on_environments(
-    before: Hyperparameters, carried: Hyperparameters, old: int, number: int, options: bool = True
+    words: object, before: Hyperparameters, carried: Hyperparameters, old: int, number: int, options: bool = True
 ) -> tuple[str, ...]:
     """What `number` instead of `old` environments mean, and the other choice; `options`: whether the command has it."""
     if number == old or not isinstance(before, PPO | A2C) or not isinstance(carried, PPO | A2C):
         return ()
-    lasted, lasts = before.batch * float(before.dt) / old, carried.batch * float(carried.dt) / number
+    assert isinstance(words, OnPolicyTable), "an algorithm has the words of its kind"
+    written = words.write_sizes(carried, number)[0]
+    batch = words.read_sizes(SettingsReader("", {**written}), number)["batch"]
+    lasted, lasts = before.batch * float(before.dt) / old, batch * float(carried.dt) / number
     sized = before if options else carried  # options are of the values before
-    sizes = {"batch": sized.batch, **({"minibatch": sized.minibatch} if isinstance(sized, PPO) else {})}
-    new = {name: nearest_whole(Fraction(size * number, old)) for name, size in sizes.items()}
-    if options:
-        other = f"add {' '.join(f'--{name} {size}' for name, size in new.items())}."
-    else:
+    sizes = {name: int(size) for name, size in sized.stated().items() if name in ("batch", "minibatch")}
+    new: dict[str, Any] = {name: nearest_whole(Fraction(size * number, old)) for name, size in sizes.items()}
+    other = f"add {' '.join(f'--{name} {size}' for name, size in new.items())}."
+    if not options and (source := carried.library_source):
+        layout = {name: nearest_whole(Fraction(size * number, old)) for name, size in source.layout.items()}
+        follows = words.write_sizes(replace(carried, **new, library_source=replace(source, layout=layout)), number)[0]
         both = " and ".join(f"a {name} of {size}" for name, size in new.items())
         other = (
-            f"give each rollout {nearest_whole(Fraction(carried.batch, old))} steps: {both} samples, and "
-            f"{Fraction(old, number)} times as many updates per second of experience."
+            f"set {', '.join(f'{name} {size}' for name, size in follows.items() if size != written[name])}: {both} "
+            f"samples, and {old / number:.3g} times as many updates per second of experience."
         )
+    updates = "" if abs(batch / carried.batch - 1) <= _KEEPS_THE_COUNT else f"{carried.batch / batch:.3g} times "
+    few = f"not recommended, since advantages from fewer than {FEW_STEPS} steps are almost the value's guess"
+    advice = few if batch < FEW_STEPS * number else "recommended"
     return (
-        f"{old} environments become {number} with {carried.batch} samples in a batch, and so as many updates per "
-        f"second of experience: recommended. A rollout lasts {format_seconds(lasts)} in each, and did "
+        f"{old} environments become {number} with {batch} samples in a batch, and so {updates}as many updates per "
+        f"second of experience: {advice}. A rollout lasts {format_seconds(lasts)} in each, and did "
         f"{format_seconds(lasted)}.",
         f"For rollouts as long as before, and a batch that follows the environments, {other}",
     )
