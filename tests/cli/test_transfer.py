@@ -155,7 +155,7 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (
             f"{__file__} --env A --from 16ms --to 4ms",
-            "Line 1 is not valid YAML",
+            "is Python, which is not run: give the run's params/; 'cycletime explain' reads source.",
         ),
     ],
 )

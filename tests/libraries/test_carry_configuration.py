@@ -170,7 +170,53 @@ def test_an_adaptive_schedule_leaves_a_carried_learning_rate(tmp_path: Path) -> 
 def test_what_was_rounded_is_told(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", ISAAC_ENV.replace("history_length: 5", "history_length: 3"))
     (change,) = [each for each in carry(run, "40ms").changes if each.name == "env.observations.policy.history_length"]
-    assert (change.new, change.reason[-16:]) == (1, "rounded from 1.5")
+    assert (change.new, change.reason[-16:]) == (2, "rounded from 1.5"), "one frame would be no history"
+
+
+CONTACT_SENSOR = "update_period: 0.005\n    history_length: 3"
+
+
+@pytest.mark.parametrize(("period", "carried"), [("0.02", 6), ("0.005", None), ("0.0", None), ("0.1", None)])
+def test_a_sensor_s_history_counts_its_updates(period: str, carried: int | None, tmp_path: Path) -> None:
+    assert CONTACT_SENSOR in ISAAC_ENV
+    env = ISAAC_ENV.replace(CONTACT_SENSOR, CONTACT_SENSOR.replace("0.005", period))
+    changed = carry(write_run(tmp_path / "run", env), "10ms").changed()
+    assert changed.get("env.scene.contact_forces.history_length") == carried
+    assert changed.get("env.scene.contact_forces.update_period") == (0.01 if carried else None)
+
+
+@pytest.mark.parametrize(("module", "squared"), [("my_tasks.velocity.mdp", True), ("velocity.config.spot.mdp", False)])
+def test_spot_s_smoothness_is_a_norm_and_not_squared(module: str, squared: bool, tmp_path: Path) -> None:
+    env = ISAAC_ENV.replace("isaaclab.envs.mdp.rewards:action_rate_l2", f"{module}.rewards:action_smoothness_penalty")
+    name = "env.rewards.action_rate_l2.weight"
+    (change,) = [each for each in carry(write_run(tmp_path / "run", env), "10ms").changes if each.name == name]
+    assert (change.new, "rho^2" in change.reason) == (-0.02, squared)
+
+
+def test_filters_of_actions_are_carried_and_those_of_observations_named(tmp_path: Path) -> None:
+    filters = "act_moving_average: 0.3\nctrl:\n  ema_factor: 0.2\n"
+    digital = "      modifiers:\n      - func: isaaclab.utils.modifiers:DigitalFilter\n"
+    digital += "        A: [0.0, 0.1]\n        B: [0.25]\n"
+    env = filters + ISAAC_ENV.replace("    joint_pos:\n", f"    joint_pos:\n{digital}", 1)
+    carried = carry(write_run(tmp_path / "run", env), "10ms")
+    assert carried.changed()["env.act_moving_average"] == pytest.approx(1 - 0.7**0.5)
+    assert carried.changed()["env.ctrl.ema_factor"] == pytest.approx(1 - 0.8**0.5)
+    (named,) = [note for note in carried.notes if note.startswith("May mean time")]
+    assert "joint_pos.modifiers.0.A" in named
+    assert "joint_pos.modifiers.0.B" in named
+
+
+def test_what_is_nothing_is_not_listed_as_kept(tmp_path: Path) -> None:
+    env = ISAAC_ENV.replace("update_period: 0.02", "update_period: 0.02\n    max_delay_s: null\n    lag_s: 0.0")
+    kept = named(carry(write_run(tmp_path / "run", env), "10ms"), "kept")
+    assert not {"env.scene.height_scanner.max_delay_s", "env.scene.height_scanner.lag_s"} & kept.keys()
+
+
+def test_rl_games_number_of_environments_changes_once(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(RL_GAMES)
+    changes = carry(tmp_path / "a.yaml", "10ms", from_dt="20ms", to_num_envs=256).changes
+    (change,) = [each for each in changes if each.name == "params.config.num_actors"]
+    assert (change.new, change.reason) == (256, "as asked")
 
 
 def test_playground_s_rewards_by_how_they_are_paid(tmp_path: Path) -> None:
@@ -310,6 +356,8 @@ def test_other_numbers_of_environments(tmp_path: Path) -> None:
     (tmp_path / "skrl.yaml").write_text(SKRL)
     carried = carry(tmp_path / "skrl.yaml", "10ms", from_dt="20ms", n_envs=512, to_num_envs=256)
     assert carried.changed() == {"agent.rollouts": 64, "trainer.timesteps": 9600}
+    (length,) = [each for each in carried.changes if each.name == "trainer.timesteps"]
+    assert length.reason == "as long in seconds, over all environments"
     (tmp_path / "endless.yaml").write_text(SKRL.replace("timesteps: ", "timesteps: .inf  # "))
     carried = carry(tmp_path / "endless.yaml", None, from_dt="20ms", n_envs=512, to_num_envs=256)
     assert carried.changed() == {"agent.rollouts": 32}

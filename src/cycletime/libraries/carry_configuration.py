@@ -43,8 +43,9 @@ from cycletime.rules.sac import SAC, OffPolicy
 _MOST_NAMED = 5
 _LOOKS_LIKE_TIME = re.compile(
     r"(^|_)(steps?|delay|lag|period|interval|freq(uency)?|hz|fps|horizon|history|decay|alpha|dt|"
-    r"duration|timeout|time|window|hold|frames?|decimation|timesteps)($|_(s|ms|steps|min|max|range))"
+    r"duration|timeout|time|window|hold|frames?|decimation|timesteps|ema|average|filter)($|_(s|ms|steps|min|max|range))"
 )
+_FILTER = re.compile(r"\bmodifiers\.\d+\.[AB]$")
 _MINIBATCHES = "n_minibatches"
 _NO_TIME = re.compile(
     r"weight_decay|noise_step|height_step|^env_wrapper\.|^models\.|^env\.viewer\.|^_|^(start_time|num_timesteps)$"
@@ -208,7 +209,8 @@ def _looks_like_time(setting: Setting) -> bool:
     if not numbers or any(isinstance(each, bool) or not isinstance(each, int | float) for each in numbers):
         return False
     last = setting.name.rpartition(".")[2].lower()
-    return any(numbers) and bool(_LOOKS_LIKE_TIME.search(last)) and not _NO_TIME.search(setting.name)
+    looks = _LOOKS_LIKE_TIME.search(last) or _FILTER.search(setting.name)
+    return any(numbers) and bool(looks) and not _NO_TIME.search(setting.name)
 
 
 @dataclass
@@ -283,9 +285,9 @@ class _Transfer:
         usual = getattr(words, "defaults", {})
         old = export_values(_without_noise(before), library, self.n_envs)
         known = {name: value for name, value in {**usual, **old}.items() if value is not None or name not in usual}
-        left = {*others, words.n_envs.name if words and words.n_envs else ""}
+        left, number = {*others}, (words.n_envs.name,) if words and words.n_envs else ()
         left |= {"batch_size"} if _MINIBATCHES in old else set()  # which Isaac Lab makes of the others
-        new = {name: value for name, value in exported.items() if name not in left}
+        new = {name: value for name, value in exported.items() if name not in left and not name.endswith(number)}
         # By identity first, since a value that is not a number differs from itself.
         changed = {
             name: value for name, value in new.items() if value is not known.get(name) and value != known.get(name)
@@ -337,7 +339,11 @@ class _Transfer:
             }
             return [each for each in found if each.name not in lengths] + [
                 TimeChange(
-                    name, old, nearest_whole(Fraction(new.get(name, old)) * factor), "carried", "as many samples in all"
+                    name,
+                    old,
+                    nearest_whole(Fraction(new.get(name, old)) * factor),
+                    "carried",
+                    "as long in seconds, over all environments",
                 )
                 for name, old in lengths.items()
             ]
