@@ -86,8 +86,7 @@ class TransferValues:
                 raise InputError(f"--to-num-envs {self.to_num_envs} is for a library's words: name one with --for.")
             check_count("to_num_envs", self.to_num_envs)
         exported = carried.to(target, self.to_num_envs or self.n_envs) if target else None
-        if exported and self.to_num_envs is not None and not (self.from_library and "batch" in typed):
-            # Who says a batch has chosen.
+        if exported and self.to_num_envs and not (self.from_library and "batch" in typed):  # who says one has chosen
             old = before.library_source.n_envs if before.library_source else self.n_envs or 1
             words = LIBRARIES[exported.library][self.kind.algorithm]
             notes = (*notes, *notes_on_environments(words, before, carried, old, self.to_num_envs))

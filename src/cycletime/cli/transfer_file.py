@@ -142,7 +142,7 @@ def _explained(carried: CarriedConfiguration, notes: tuple[str, ...], details: b
         blocks.append("\n".join(["NOT carried: set these yourself, if the reason holds", *_rows(yours)]))
     kept: dict[str, dict[str, None]] = {}
     for each in carried.changes:
-        if each.treatment == "kept":
+        if each.treatment == "kept" and each.old:
             kept.setdefault(each.reason, {})[each.name] = None  # once, also where both sides have it
     if kept:
         blocks.append("\n".join(["Kept", *(f"  {reason}: {', '.join(names)}" for reason, names in kept.items())]))

@@ -209,8 +209,8 @@ def _looks_like_time(setting: Setting) -> bool:
     if not numbers or any(isinstance(each, bool) or not isinstance(each, int | float) for each in numbers):
         return False
     last = setting.name.rpartition(".")[2].lower()
-    looks = _LOOKS_LIKE_TIME.search(last) or _FILTER.search(setting.name)
-    return any(numbers) and bool(looks) and not _NO_TIME.search(setting.name)
+    looks = bool(_LOOKS_LIKE_TIME.search(last) or _FILTER.search(setting.name))
+    return any(numbers) and looks and not _NO_TIME.search(setting.name)
 
 
 @dataclass
@@ -263,8 +263,8 @@ class _Transfer:
         if "memory.memory_size" in configuration.of("agent"):
             notes = [note for note in notes if "RandomMemory" not in note]  # the file says it: -1, or as the rollout
         if self.to_num_envs is not None:
-            words, number = LIBRARIES[library].get(algorithm), self.to_num_envs
-            notes += notes_on_environments(words, before, after, self.n_envs or 1, number, options=False)
+            words = LIBRARIES[library].get(algorithm)
+            notes += notes_on_environments(words, before, after, self.n_envs or 1, self.to_num_envs)
         if self.n_envs is None and (configuration.environment or library in MANY_ENVIRONMENTS):
             notes.append(ONE_ENVIRONMENT)
         if configuration.is_zoo_entry:
@@ -339,11 +339,7 @@ class _Transfer:
             }
             return [each for each in found if each.name not in lengths] + [
                 TimeChange(
-                    name,
-                    old,
-                    nearest_whole(Fraction(new.get(name, old)) * factor),
-                    "carried",
-                    "as long in seconds, over all environments",
+                    name, old, nearest_whole(Fraction(new.get(name, old)) * factor), "carried", "as many seconds in all"
                 )
                 for name, old in lengths.items()
             ]

@@ -29,7 +29,8 @@ class Finding(NamedTuple):
 
 def find_inconsistencies(configuration: Configuration, trained: Collection[float] = ()) -> list[Finding]:
     """All findings, the most important first; `trained` are cycle times of the trainings beside it, in seconds."""
-    found = [finding for check in _CHECKS for finding in check(configuration)]
+    found = [Finding("contradiction", *problem) for problem in configuration.problems()]
+    found += [finding for check in _CHECKS for finding in check(configuration)]
     if configuration.cycle_time:
         dt_s, stated_as = float(configuration.cycle_time[0]), configuration.cycle_time[1]
         found += [finding for check in _TIMED_CHECKS for finding in check(configuration, dt_s, stated_as)]
@@ -135,11 +136,6 @@ def _seconds_in_words(c: Configuration, dt_s: float, stated_as: str) -> Iterator
                 f"{dt_s * 1000:.4g} ms: correct one of them."
             )
             yield Finding("contradiction", "seconds-in-words", says, each.place)
-
-
-def _problems(c: Configuration) -> Iterator[Finding]:
-    for kind, sentence, place in c.problems():
-        yield Finding("contradiction", kind, sentence, place)
 
 
 def _discount(c: Configuration) -> Iterator[Finding]:
@@ -356,7 +352,7 @@ def _normalisation(c: Configuration) -> Iterator[Finding]:
 
 
 _CHECKS: tuple[Callable[[Configuration], Iterator[Finding]], ...] = (
-    *(_problems, _minibatches, _normalisation, _discount, _rollout, _training_length, _events_after_episode),
+    *(_minibatches, _normalisation, _discount, _rollout, _training_length, _events_after_episode),
 )
 _TIMED_CHECKS: tuple[Callable[[Configuration, float, str], Iterator[Finding]], ...] = (
     *(_rate_in_words, _second_cycle_time, _seconds_in_words, _sensors, _rewards, _curricula),

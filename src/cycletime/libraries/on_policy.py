@@ -163,14 +163,10 @@ class Brax:
 
     def explain_misfit(self, trajectories: int, count: int, n_envs: int) -> str:
         """Why brax stops at the start, and what would fit; empty where it starts."""
-        fewest = n_envs // gcd(n_envs, count)
-        if trajectories % fewest == 0:
-            return ""
-        return (
-            f"{self.trajectories.name} {trajectories} x {self.count.name} {count} is no multiple of {self.n_envs.name} "
-            f"{n_envs}: brax stops at the start; {self.trajectories.name} "
-            f"{fewest * nearest_whole(Fraction(trajectories, fewest))} would fit."
-        )
+        fewest, name = n_envs // gcd(n_envs, count), self.trajectories.name
+        says = f"{name} {trajectories} x {self.count.name} {count} is no multiple of {self.n_envs.name} {n_envs}"
+        fits = fewest * nearest_whole(Fraction(trajectories, fewest))
+        return f"{says}: brax stops at the start; {name} {fits} would fit." if trajectories % fewest else ""
 
 
 @dataclass(frozen=True)
@@ -222,33 +218,29 @@ ONE_ENVIRONMENT = "The number of environments is not said: the batch is that of 
 
 
 def notes_on_environments(
-    words: object, before: Hyperparameters, carried: Hyperparameters, old: int, number: int, options: bool = True
+    words: object, before: Hyperparameters, carried: Hyperparameters, old: int, number: int
 ) -> tuple[str, ...]:
-    """What `number` instead of `old` environments mean, and the other choice; `options`: whether the command has it."""
+    """What `number` instead of `old` environments mean for the sizes that are written, and the other choice."""
     if number == old or not isinstance(before, PPO | A2C) or not isinstance(carried, PPO | A2C):
         return ()
     assert isinstance(words, OnPolicyTable), "an algorithm has the words of its kind"
-    written = words.write_sizes(carried, number)[0]
+    written, source = words.write_sizes(carried, number)[0], carried.library_source
     batch = words.read_sizes(SettingsReader("", {**written}), number)["batch"]
-    lasted, lasts = before.batch * float(before.dt) / old, batch * float(carried.dt) / number
-    sized = before if options else carried  # options are of the values before
-    sizes = {name: int(size) for name, size in sized.stated().items() if name in ("batch", "minibatch")}
-    new: dict[str, Any] = {name: nearest_whole(Fraction(size * number, old)) for name, size in sizes.items()}
-    other = f"add {' '.join(f'--{name} {size}' for name, size in new.items())}."
-    if not options and (source := carried.library_source):
-        layout = {name: nearest_whole(Fraction(size * number, old)) for name, size in source.layout.items()}
-        follows = words.write_sizes(replace(carried, **new, library_source=replace(source, layout=layout)), number)[0]
-        both = " and ".join(f"a {name} of {size}" for name, size in new.items())
-        other = (
-            f"set {', '.join(f'{name} {size}' for name, size in follows.items() if size != written[name])}: {both} "
-            f"samples, and {old / number:.3g} times as many updates per second of experience."
-        )
     updates = "" if abs(batch / carried.batch - 1) <= _KEEPS_THE_COUNT else f"{carried.batch / batch:.3g} times "
     few = f"not recommended, since advantages from fewer than {FEW_STEPS} steps are almost the value's guess"
-    advice = few if batch < FEW_STEPS * number else "recommended"
+    lasted, lasts = before.batch * float(before.dt) / old, batch * float(carried.dt) / number
+    sizes = {name: int(size) for name, size in carried.stated().items() if name in ("batch", "minibatch")}
+    new: dict[str, Any] = {name: nearest_whole(Fraction(size * number, old)) for name, size in sizes.items()}
+    layout = (
+        {name: nearest_whole(Fraction(size * number, old)) for name, size in source.layout.items()} if source else {}
+    )
+    follows = replace(carried, **new, library_source=source and replace(source, layout=layout))
+    other = [f"{name} {size}" for name, size in words.write_sizes(follows, number)[0].items() if size != written[name]]
     return (
         f"{old} environments become {number} with {batch} samples in a batch, and so {updates}as many updates per "
-        f"second of experience: {advice}. A rollout lasts {format_seconds(lasts)} in each, and did "
-        f"{format_seconds(lasted)}.",
-        f"For rollouts as long as before, and a batch that follows the environments, {other}",
+        f"second of experience: {few if batch < FEW_STEPS * number else 'recommended'}. A rollout lasts "
+        f"{format_seconds(lasts)} in each, and did {format_seconds(lasted)}.",
+        f"For rollouts as long as before, and a batch that follows the environments, set {', '.join(other)}: "
+        f"{' and '.join(f'a {name} of {size}' for name, size in new.items())} samples, and {old / number:.3g} times as "
+        "many updates per second of experience.",
     )

@@ -29,20 +29,18 @@ class Part(NamedTuple):
 
 def recognise_parts(document: Mapping[Any, Any]) -> list[Part]:
     """The document itself if it is one library's, else those of its sections that are."""
-    if (whole := _part((), document)).agent or whole.environment:
-        return [whole]
+    if any(found := _libraries(document)):
+        return [Part((), *found)]
     sections = [(name, each) for name, each in document.items() if isinstance(each, Mapping) and isinstance(name, str)]
-    parts = [_part((name,), section) for name, section in sections]
-    return [part for part in parts if part.agent or part.environment]
+    return [Part((name,), *found) for name, section in sections if any(found := _libraries(section))]
 
 
-def _part(path: tuple[str, ...], section: Mapping[Any, Any]) -> Part:
-    """Its libraries, also where a name that tells them is misspelt: the slip can be named, and no file is passed by."""
-    agent, environment = _agent_library(section), _environment_library(section)
-    if not agent and not environment:
-        spelt = _spelt(section, 3)
-        agent, environment = _agent_library(spelt), _environment_library(spelt)
-    return Part(path, agent, environment)
+def _libraries(section: Mapping[Any, Any]) -> tuple[str | None, str | None]:
+    """Of an agent and an environment, also where a name that tells them is misspelt, so that the slip can be named."""
+    if any(found := (_agent_library(section), _environment_library(section))):
+        return found
+    spelt = _spelt(section, 3)
+    return _agent_library(spelt), _environment_library(spelt)
 
 
 def _spelt(section: Mapping[Any, Any], levels: int) -> dict[Any, Any]:

@@ -32,8 +32,7 @@ def _keys(law: Law, reason: str, *patterns: str, carried: bool = True, equals: s
 
 
 CYCLE_TIME = "the cycle time"
-_UPDATED_PER_CYCLE = "update_period"
-"""Of what stands beside an update_period that is the cycle time."""
+_ITS_PERIOD = "its update_period, and that the cycle time"
 _LENGTH = "as long in seconds"
 _STEPS = "it counts agent steps"
 _SETS = "it sets the cycle time"
@@ -56,7 +55,7 @@ _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rew
     *_keys(KEPT, _PRESENT, "observations.*history_length", equals="1"),
     *_keys(COUNT, _HISTORY, "observations.*history_length"),
     *_keys(PROPORTIONAL, "the physics' steps of one cycle", "scene.sensors.*history_length", equals="decimation"),
-    *_keys(COUNT, "it counts the sensor's updates, one per cycle", "scene.*history_length", equals=_UPDATED_PER_CYCLE),
+    *_keys(COUNT, "it counts the sensor's updates, one per cycle", "scene.*history_length", equals=_ITS_PERIOD),
     *_keys(KEPT, _PHYSICS, "scene.*history_length", "*sensor*.history_length", "*contact*.history_length"),
     *_keys(KEPT, _PHYSICS, "scene.*delay*", "*.min_delay", "*.max_delay"),
     *_keys(COUNT, "a curriculum counts environment steps", "curriculum.*num_steps", "curriculum.*.step"),
@@ -72,9 +71,7 @@ _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rew
         *("rewards.*terminat*.weight", "rewards.*death*.weight", "rewards.*landing*.weight"),
         *("rewards.*success_bonus*.weight", "rewards.*goal_reached*.weight"),
     ),
-    *_keys(
-        COUNT, "a difference's size, not squared: smooth motion costs the same", "rewards.spot.action_smooth*.weight"
-    ),
+    *_keys(COUNT, "a norm, not squared: smooth motion costs as much", "rewards.spot.action_smooth*.weight"),
     *_keys(COUNT, _DIFFERENCE, *(f"rewards.{name}.weight" for name in _DIFFERENCES)),
     *_keys(KEPT, _RATE, "rewards.*.weight"),
     *_keys(
@@ -340,8 +337,6 @@ def _carry(
         equal = fitting[0].equals
         why = "in seconds" if equal == CYCLE_TIME else f"-1 follows {equal}" if value == -1 else f"not equal to {equal}"
         return TimeChange(name, value, value, "kept", why)
-    if key.law == KEPT and not value:
-        return None
     if key.law == KEPT or (value == -1 and key.law == COUNT and not _WEIGHT.search(name)):
         return TimeChange(name, value, value, "kept", key.reason if key.law == KEPT else "-1 is no number of steps")
     if known_as.endswith("decimation") and ((count := _fraction(value)) is None or count.denominator > 1):
@@ -382,10 +377,9 @@ def _applies(key: TimeKey, name: str, value: object, settings: Mapping[str, obje
         return True
     if key.equals.isdigit():
         return value == int(key.equals)
-    if key.equals in (CYCLE_TIME, _UPDATED_PER_CYCLE):
+    if key.equals in (CYCLE_TIME, _ITS_PERIOD):
         stated = stated_cycle_time(library, settings)
-        if key.equals == _UPDATED_PER_CYCLE:
-            value = settings.get(f"{name.rpartition('.')[0]}.{_UPDATED_PER_CYCLE}")
+        value = value if key.equals == CYCLE_TIME else settings.get(f"{name.rpartition('.')[0]}.update_period")
         return stated is not None and _fraction(value) == stated[0].exact_s
     canonical = {name.rpartition(".")[2]: each for name, each in settings.items() if name.endswith(key.equals)}
     return value == canonical.get(key.equals)
