@@ -145,6 +145,8 @@ def carry_configuration(
     before_dt = _from_dt(configuration, from_dt)
     after_dt = before_dt if to_dt is None else Duration(to_dt)
     n_envs = _n_envs(configuration, n_envs)
+    if n_envs is None and (to_num_envs or configuration.library == "rl-games"):
+        raise InputError(f"{configuration.name} does not say the number of environments: give --num-envs.")
     transfer = _Transfer(configuration, before_dt, after_dt, n_envs, to_num_envs, rule, part_names(also), action_size)
     transfer.check_physics()
     values, rows, notes = transfer.carry_agent() if configuration.library else (None, [], [])
@@ -306,8 +308,6 @@ class _Transfer:
         names = canonical_names(library, settings, {number})
         said = {name: value for name, value in settings.items() if names[name] not in (number, "n_envs")}
         said |= dict.fromkeys(table_names(words) & {*self.configuration.unread}, "pickled in the file")
-        if library == "rl-games" and self.n_envs is None:
-            raise InputError(f"{self.configuration.name} does not say the number of environments: give --num-envs.")
         if _MINIBATCHES in said and library == "stable-baselines3":  # Isaac Lab's, which makes a batch_size of it
             rollouts, count = said.get("n_steps"), said[_MINIBATCHES]
             if not isinstance(rollouts, int) or not isinstance(count, int) or count < 1 or self.n_envs is None:
@@ -394,8 +394,6 @@ class _Transfer:
         if self.to_num_envs is None or self.to_num_envs == self.n_envs:
             return []
         names = ("scene.num_envs", "n_envs", "num_envs", "params.config.num_actors")
-        if self.n_envs is None:
-            raise InputError(f"{self.configuration.name} does not say the number of environments: give --num-envs.")
         return [
             self._change(side, name, self.to_num_envs, "as asked")
             for side in self.configuration.sections

@@ -89,12 +89,9 @@ class SettingsReader:
             if self.library in ("stable-baselines3", "sbx") and name in ("n_env", "num_env", "num_envs"):
                 raise InputError(f"{name}={self.values[name]} is n_envs={self.values[name]}, or --num-envs.")
         known = list(dict.fromkeys(self.known))
+        names = [*known, *cycle_time]
         for name in self.values:
-            near = [each for each in known if name not in known and _is_slip(name, each)]
-            bare = name.removeprefix("env.")
-            ends = [each.removeprefix("env.") for each in cycle_time]
-            near += [each for each in ends if bare not in ends and len(each) > 3 and one_slip_apart(bare, each)]
-            if near:
+            if near := [each for each in names if name not in names and each and _is_slip(name, each)]:
                 raise InputError(
                     f"{self.library} has no setting {name!r} that depends on the cycle time; those are "
                     f"{', '.join(known)}; did you mean {near[0]}?"
@@ -113,7 +110,7 @@ def _is_slip(given: str, known: str) -> bool:
     head, _, last = given.rpartition(".")
     end = known.rpartition(".")[2]
     in_section = head in _SECTIONS and (last == end or (len(end) >= _LONG_NAME and one_slip_apart(last, end)))
-    return in_section or is_near(given.removeprefix("agent."), known)
+    return in_section or is_near(given.removeprefix("agent.").removeprefix("env."), known.removeprefix("env."))
 
 
 _ALSO_CALLED = ({"gamma", "discount", "discounting", "discount_factor"}, {"lam", "lambda", "lambda_", "gae_lambda"})
