@@ -411,7 +411,11 @@ def test_mjlab_s_one_environment_is_a_default_that_its_command_line_replaces(tmp
             ("", ""),
             r"env\.decimatoin is no setting that is known; did you mean decimation",
         ),
-        (("decimation: 4", ""), ("", ""), "env.yaml is of no library that was recognised: a name in it is missing"),
+        (
+            ("decimation: 4", ""),
+            ("", ""),
+            "env.yaml is of no library that was recognised: mend the name in it that is missing",
+        ),
         (("", ""), ("algorithm:", "algoritm:"), "agent.yaml is of no library that was recognised"),
         (("decimation: 4", "decimation: four"), ("", ""), r"env\.decimation is 'four': it must be a whole number"),
         (("decimation: 4", "decimation: -4"), ("", ""), r"env\.decimation is -4: it must be a whole number"),

@@ -61,9 +61,8 @@ class Explain:
             said = {"configurations": [_as_json(*each) for each in explained], "not_read": found.not_read}
             print(json.dumps(said, indent=2))
         else:
-            not_read = [found.explain_not_read()] if found.not_read else []
-            rest = ["--json has all of them."] if len(found.not_read) > MOST_NAMED else []
-            print(printable("\n".join([*_lines(explained), " ".join(not_read + rest)]).rstrip("\n")))
+            rest = " --json has all of them." if len(found.not_read) > MOST_NAMED else ""
+            print(printable("\n".join([*_lines(explained), found.explain_not_read() + rest]).rstrip("\n")))
         serious = any(finding.rank != "note" for _, findings in explained for finding in findings)
         return int(self.strict and serious)
 

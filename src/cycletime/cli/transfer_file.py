@@ -203,8 +203,7 @@ def _write_new(target: Path, source: Path, texts: dict[Path, str]) -> None:
             target.mkdir()
         for path, text in texts.items():
             file = target / path.relative_to(source) if folder else target
-            if folder:
-                file.parent.mkdir(parents=True, exist_ok=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
             with file.open("xb") as opened:
                 opened.write(text.encode())
     except FileExistsError:

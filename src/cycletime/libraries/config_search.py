@@ -98,11 +98,8 @@ def _is_pair(folder: Path) -> bool:
     """Whether a folder has two files and no more, MuJoCo Playground's environment and its trainer."""
     try:
         inside = list(folder.iterdir())
-        read = (
-            read_configuration(folder)
-            if len(inside) == 2 and {each.suffix for each in inside} <= {*_SUFFIXES}
-            else None
-        )
+        is_pair = len(inside) == 2 and {each.suffix for each in inside} <= {*_SUFFIXES}
+        read = read_configuration(folder) if is_pair else None
     except (InputError, OSError):
         return False
     return read is not None and read.library == read.environment == "mujoco-playground"

@@ -114,12 +114,12 @@ class Configuration:
     def problems(self) -> Iterator[tuple[str, str, str]]:
         """What would be passed over, by kind, in a sentence, with its place: a file, a name or a value."""
         for name in self.left_out:
-            if name.endswith(("env.yaml", "agent.yaml")):
+            if Path(name).name in ("env.yaml", "agent.yaml"):
+                why = "mend the name in it that is missing or misspelt (of sim and decimation, or of algorithm and"
                 says = (
-                    "of no library that was recognised: a name in it is missing or misspelt; mend it (environments have"
+                    f"{name} is of no library that was recognised: {why} num_steps_per_env), or give the other alone."
                 )
-                more = "sim and decimation, rsl_rl's agents algorithm and num_steps_per_env), or give the other alone."
-                yield "not-recognised", f"{name} is {says} {more}", name
+                yield "not-recognised", says, name
         of_cycle = [name for name in cycle_time_names(self.environment or self.library or "").split(" and ") if name]
         tables = table_names(self.table)
         for side, known in ((self.env, of_cycle), (self.canonical, sorted(tables))):
