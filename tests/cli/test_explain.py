@@ -53,6 +53,34 @@ def test_many_configurations_are_a_table(tmp_path: Path, capsys: pytest.CaptureF
     assert "Read from Python source without running it; what is computed is not seen." in lines
 
 
+def test_a_file_of_a_run_that_is_not_recognised_is_a_finding_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write_run(tmp_path / "run")
+    agent = run / "params" / "agent.yaml"
+    (run / "params" / "deploy.yaml").write_text("joints: 12\n")
+    assert explain(str(run), "--strict") == 0
+    assert "Not read: 1 file (run/params/deploy.yaml: of no library that is known here)." in capsys.readouterr().out
+    agent.write_text(agent.read_text().replace("algorithm:", "algoritm:"))
+    assert explain(str(tmp_path), "--strict", "--json") == 1
+    said = json.loads(capsys.readouterr().out)
+    assert {*said["not_read"]} == {"run/params/agent.yaml", "run/params/deploy.yaml"}
+    findings = said["configurations"][0]["findings"]
+    assert [each["place"] for each in findings if each["kind"] == "not-recognised"] == ["params/agent.yaml"]
+
+
+def test_an_episode_in_seconds_stays_in_seconds_where_no_cycle_time_is_known(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("one", "other"):  # as tasks whose sim.dt stands in a base class out of reach
+        (tmp_path / f"{name}.py").write_text(
+            f"class {name}:\n    episode_length_s = 15.0\n    decimation = 8\n    class sim:\n        substeps = 1\n"
+        )
+    assert explain(str(tmp_path)) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines[4:6]] == [["one", "?", "15", "s"], ["other", "?", "15", "s"]]
+
+
 def test_an_environment_and_its_trainer_in_two_files_are_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -48,6 +48,15 @@ def test_what_two_files_say_is_kept_once(capsys: pytest.CaptureFixture[str], tmp
     assert "  how many ctrl_dt an action is held: action_repeat\n" in capsys.readouterr().out
 
 
+def test_what_is_nothing_is_not_listed_as_kept(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    env = ISAAC_ENV.replace("update_period: 0.02", "update_period: 0.02\n    max_delay_s: null\n    lag_s: 0.0")
+    assert main(["transfer", str(write_run(tmp_path / "run", env)), "--to", "10ms"]) == 0
+    kept = capsys.readouterr().out.partition("\nKept\n")[2]
+    assert "env.episode_length_s" in kept
+    assert "delay_s" not in kept
+    assert "lag_s" not in kept
+
+
 def test_a_diff_that_patch_takes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     run = write_run(tmp_path / "run")
     assert main(["transfer", str(run), "--to", "10ms", "--as", "diff"]) == 0

@@ -170,7 +170,47 @@ def test_an_adaptive_schedule_leaves_a_carried_learning_rate(tmp_path: Path) -> 
 def test_what_was_rounded_is_told(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", ISAAC_ENV.replace("history_length: 5", "history_length: 3"))
     (change,) = [each for each in carry(run, "40ms").changes if each.name == "env.observations.policy.history_length"]
-    assert (change.new, change.reason[-16:]) == (1, "rounded from 1.5")
+    assert (change.new, change.reason[-16:]) == (2, "rounded from 1.5"), "one frame would be no history"
+
+
+CONTACT_SENSOR = "update_period: 0.005\n    history_length: 3"
+
+
+@pytest.mark.parametrize(("period", "carried"), [("0.02", 6), ("0.005", None), ("0.0", None), ("0.1", None)])
+def test_a_sensor_s_history_counts_its_updates(period: str, carried: int | None, tmp_path: Path) -> None:
+    assert CONTACT_SENSOR in ISAAC_ENV
+    env = ISAAC_ENV.replace(CONTACT_SENSOR, CONTACT_SENSOR.replace("0.005", period))
+    changed = carry(write_run(tmp_path / "run", env), "10ms").changed()
+    assert changed.get("env.scene.contact_forces.history_length") == carried
+    assert changed.get("env.scene.contact_forces.update_period") == (0.01 if carried else None)
+
+
+@pytest.mark.parametrize(("module", "squared"), [("my_tasks.velocity.mdp", True), ("velocity.config.spot.mdp", False)])
+def test_spot_s_smoothness_is_a_norm_and_not_squared(module: str, squared: bool, tmp_path: Path) -> None:
+    env = ISAAC_ENV.replace("isaaclab.envs.mdp.rewards:action_rate_l2", f"{module}.rewards:action_smoothness_penalty")
+    name = "env.rewards.action_rate_l2.weight"
+    (change,) = [each for each in carry(write_run(tmp_path / "run", env), "10ms").changes if each.name == name]
+    assert (change.new, "rho^2" in change.reason) == (-0.02, squared)
+
+
+def test_filters_of_actions_are_carried_and_those_of_observations_named(tmp_path: Path) -> None:
+    filters = "act_moving_average: 0.3\nctrl:\n  ema_factor: 0.2\n"
+    digital = "      modifiers:\n      - func: isaaclab.utils.modifiers:DigitalFilter\n"
+    digital += "        A: [0.0, 0.1]\n        B: [0.25]\n"
+    env = filters + ISAAC_ENV.replace("    joint_pos:\n", f"    joint_pos:\n{digital}", 1)
+    carried = carry(write_run(tmp_path / "run", env), "10ms")
+    assert carried.changed()["env.act_moving_average"] == pytest.approx(1 - 0.7**0.5)
+    assert carried.changed()["env.ctrl.ema_factor"] == pytest.approx(1 - 0.8**0.5)
+    (named,) = [note for note in carried.notes if note.startswith("May mean time")]
+    assert "joint_pos.modifiers.0.A" in named
+    assert "joint_pos.modifiers.0.B" in named
+
+
+def test_rl_games_number_of_environments_changes_once(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(RL_GAMES)
+    changes = carry(tmp_path / "a.yaml", "10ms", from_dt="20ms", to_num_envs=256).changes
+    (change,) = [each for each in changes if each.name == "params.config.num_actors"]
+    assert (change.new, change.reason) == (256, "as asked")
 
 
 def test_playground_s_rewards_by_how_they_are_paid(tmp_path: Path) -> None:
@@ -297,20 +337,34 @@ def test_other_numbers_of_environments(tmp_path: Path) -> None:
         assert carried.notes[:2] == (
             "4096 environments become 1024 with 98304 samples in a batch, and so as many updates per second of "
             "experience: recommended. A rollout lasts 1.92 s in each, and did 0.48 s.",
-            "For rollouts as long as before, and a batch that follows the environments, give each rollout 24 steps: a "
+            "For rollouts as long as before, and a batch that follows the environments, set num_steps_per_env 24: a "
             "batch of 24576 and a minibatch of 6144 samples, and 4 times as many updates per second of experience.",
         )
     both = carry(run, "10ms", to_num_envs=2048).changed()
     assert (both["agent.num_steps_per_env"], both["env.scene.num_envs"], both["env.decimation"]) == (96, 2048, 2)
-    assert "give each rollout 48 steps: a batch of 393216" in carry(run, "10ms", to_num_envs=8192).notes[1]
+    assert "set num_steps_per_env 48: a batch of 393216" in carry(run, "10ms", to_num_envs=8192).notes[1]
+    # What is said is of the whole steps that are written: one, which is 1.5 times as many updates, and no advice.
+    note = next(note for note in carry(run, None, to_num_envs=65_536).notes if "become" in note)
+    assert "65536 samples in a batch, and so 1.5 times as many updates per second of experience: not recomm" in note
+    assert note.endswith("A rollout lasts 0.02 s in each, and did 0.48 s.")
     (tmp_path / "skrl.yaml").write_text(SKRL)
     carried = carry(tmp_path / "skrl.yaml", "10ms", from_dt="20ms", n_envs=512, to_num_envs=256)
     assert carried.changed() == {"agent.rollouts": 64, "trainer.timesteps": 9600}
+    (length,) = [each for each in carried.changes if each.name == "trainer.timesteps"]
+    assert length.reason == "as many seconds in all"
     (tmp_path / "endless.yaml").write_text(SKRL.replace("timesteps: ", "timesteps: .inf  # "))
     carried = carry(tmp_path / "endless.yaml", None, from_dt="20ms", n_envs=512, to_num_envs=256)
     assert carried.changed() == {"agent.rollouts": 32}
     with pytest.raises(InputError, match="--to is missing"):
         carry(run, None)
+
+
+def test_for_rollouts_as_long_as_before_brax_s_batch_size_follows_the_environments(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"env": PLAYGROUND_ENV, "ppo": BRAX}))
+    carried = carry(tmp_path / "a.json", "8ms", to_num_envs=4096)
+    assert carried.changed()["ppo.unroll_length"] == 50
+    says = "set batch_size 128: a batch of 204800 and a minibatch of 6400 samples, and 2 times as many updates"
+    assert any(says in note for note in carried.notes)
 
 
 @pytest.mark.parametrize(
@@ -346,6 +400,36 @@ def test_mjlab_s_one_environment_is_a_default_that_its_command_line_replaces(tmp
     run = write_run(tmp_path / "run", MJLAB_ENV.replace("num_envs: 32", "num_envs: 1"))
     assert any("number of environments is not said" in note for note in carry(run, "10ms").notes)
     assert not any("number of environments is not said" in note for note in carry(run, "10ms", n_envs=4096).notes)
+
+
+@pytest.mark.parametrize(
+    ("env", "agent", "says"),
+    [
+        (("", ""), ("num_steps_per_env", "num_step_per_env"), "did you mean num_steps_per_env"),
+        (
+            ("decimation:", "decimatoin:"),
+            ("", ""),
+            r"env\.decimatoin is no setting that is known; did you mean decimation",
+        ),
+        (
+            ("decimation: 4", ""),
+            ("", ""),
+            "env.yaml is of no library that was recognised: mend the name in it that is missing",
+        ),
+        (("", ""), ("algorithm:", "algoritm:"), "agent.yaml is of no library that was recognised"),
+        (("decimation: 4", "decimation: four"), ("", ""), r"env\.decimation is 'four': it must be a whole number"),
+        (("decimation: 4", "decimation: -4"), ("", ""), r"env\.decimation is -4: it must be a whole number"),
+        (("  dt: 0.005", "  dt: 5ms"), ("", ""), r"env\.sim\.dt is '5ms': it must be a number above 0"),
+        (("", ""), ("gamma: 0.99", "gamma:"), r"agent\.algorithm\.gamma is None: it must be a number above 0"),
+    ],
+)
+@pytest.mark.parametrize("from_dt", [None, "20ms"])
+def test_a_slip_in_a_run_is_named_and_no_file_of_it_passed_by(
+    env: tuple[str, str], agent: tuple[str, str], says: str, from_dt: str | None, tmp_path: Path
+) -> None:
+    run = write_run(tmp_path / "run", ISAAC_ENV.replace(*env), RSL_RL_AGENT.replace(*agent))
+    with pytest.raises(InputError, match=says):
+        carry(run, "10ms", from_dt=from_dt)
 
 
 def test_files_of_a_folder_that_were_not_taken_are_named(tmp_path: Path) -> None:

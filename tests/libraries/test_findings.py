@@ -349,19 +349,51 @@ def test_the_meaning_in_seconds() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
-        ("algorithm.gamma", 99, "algorithm.gamma 99 cannot be: it must be between 0 and 1."),
-        ("num_steps_per_env", 0, "num_steps_per_env 0 cannot be: it must be a whole number of at least 1."),
-        ("decimation", 2.5, "decimation 2.5 cannot be: it must be a whole number of at least 1."),
+        ("algorithm.gamma", 99, "algorithm.gamma is 99: it must be a number above 0 and at most 1."),
+        ("num_steps_per_env", 0, "num_steps_per_env is 0: it must be a whole number of at least 1."),
+        ("decimation", 2.5, "decimation is 2.5: it must be a whole number of at least 1."),
+        ("decimation", "four", "decimation is 'four': it must be a whole number of at least 1."),
+        ("decimation", -4, "decimation is -4: it must be a whole number of at least 1."),
+        ("sim.dt", "5ms", "sim.dt is '5ms': it must be a number above 0."),
+        ("sim.dt", 0, "sim.dt is 0: it must be a number above 0."),
+        ("num_steps_per_env", [24], "num_steps_per_env is [24]: it must be a whole number of at least 1."),
+        *(
+            ("algorithm.gamma", value, f"algorithm.gamma is {value!r}: it must be a number above 0 and at most 1.")
+            for value in ("0.97", 0, None)
+        ),
+        ("algorithm.lam", 0, None),
         ("algorithm.lam", "${lam}", None),
     ],
 )
-def test_numbers_that_no_library_can_use(name: str, value: object, says: str | None) -> None:
+def test_values_that_no_library_can_use(name: str, value: object, says: str | None) -> None:
     env, agent = ({**side, **({name: value} if name in side else {})} for side in (ISAAC_LAB, RSL_RL))
     found = find_inconsistencies(configuration(env, agent))
     assert [each.sentence for each in found if each.kind == "impossible"] == ([says] if says else [])
+    # The library's default is not shown instead.
+    assert not any("(default)" in row.value for row in describe(configuration(env, agent)))
 
 
 def test_a_default_is_said_to_be_one() -> None:
     rest = {name: value for name, value in RSL_RL.items() if name != "algorithm.gamma"}
     rows = {row.what: row.value for row in describe(configuration(ISAAC_LAB, rest))}
     assert (rows["discount"], rows["trace"]) == ("algorithm.gamma 0.99 (default)", "algorithm.lam 0.95")
+
+
+@pytest.mark.parametrize(
+    ("name", "slip", "meant"),
+    [
+        ("num_steps_per_env", "num_step_per_env", "num_steps_per_env"),
+        ("algorithm.gamma", "algorithm.gama", "algorithm.gamma"),
+        ("algorithm.gamma", "algorithm.discount", "algorithm.gamma"),
+        ("decimation", "decimatoin", "decimation"),
+        ("algorithm.num_mini_batches", "algorithm.entropy_coef", None),
+        ("nothing", "algorithm.gama", None),  # where the known name stands as well, the other is of something else
+    ],
+)
+def test_a_misspelt_name_is_found(name: str, slip: str, meant: str | None) -> None:
+    env, agent = (
+        {slip if known == name else known: value for known, value in side.items()} for side in (ISAAC_LAB, RSL_RL)
+    )
+    found = find_inconsistencies(configuration(env, agent if name != "nothing" else {**agent, slip: 0.9}))
+    says = [f"{slip} is no setting that is known; did you mean {meant}?"] if meant else []
+    assert [each.sentence for each in found if each.kind == "misspelt"] == says

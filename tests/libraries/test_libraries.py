@@ -22,8 +22,8 @@ def test_what_a_library_cannot_express_is_always_said(library: str, n_envs: int,
     assert exported.exact == (understood == ppo)
     for name in ("batch", "minibatch"):
         if getattr(understood, name) != getattr(ppo, name):
-            said = f"cannot express {name} {getattr(ppo, name):g}"
-            assert any(said in note and note.endswith(f"is {getattr(understood, name):g}.") for note in exported.notes)
+            said = f"cannot express {name} {getattr(ppo, name)}"
+            assert any(said in note and note.endswith(f"is {getattr(understood, name)}.") for note in exported.notes)
 
 
 @pytest.mark.parametrize(

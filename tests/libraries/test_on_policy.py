@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cycletime.errors import InputError
 from cycletime.libraries import LIBRARIES
 from cycletime.rules import PPO
 
@@ -125,6 +126,15 @@ def test_brax_keeps_its_trajectories() -> None:
     assert (values.batch, values.minibatch) == (20 * 1024 * 32, 20 * 1024)
     carried = values.at("10ms", "dt-aware").to("mujoco-playground", n_envs=2048)
     assert dict(carried) == {**playground, "unroll_length": 40, "discounting": 0.97, "gae_lambda": 0.95}
+
+
+def test_sizes_with_which_brax_stops_at_the_start_are_refused() -> None:
+    with pytest.raises(
+        InputError, match=r"multiple of num_envs 8000: brax stops at the start; batch_size 250 would fit\."
+    ):
+        PPO.from_("brax", dt="20ms", unroll_length=20, batch_size=256, num_minibatches=32, num_envs=8000)
+    fits = PPO.from_("brax", dt="20ms", unroll_length=20, batch_size=250, num_minibatches=32, num_envs=8000)
+    assert fits.batch == 250 * 32 * 20
 
 
 def test_stable_baselines3_refuses_a_minibatch_of_one_so_two_are_exported() -> None:

@@ -81,6 +81,13 @@ def test_a_name_without_its_section_is_refused_and_not_replaced_by_a_default() -
     assert SAC.from_("lerobot", dt="100ms", **named).discount == 0.97
 
 
+def test_what_other_libraries_call_the_discount_is_refused_and_not_replaced_by_a_default() -> None:
+    with pytest.raises(InputError, match=r"^brax has no setting 'gamma' .* did you mean discounting\?$"):
+        PPO.from_("brax", dt="20ms", gamma=0.97)
+    with pytest.raises(InputError, match=r"^rl-games has no setting 'discount' .* did you mean gamma\?$"):
+        PPO.from_("rl-games", dt="20ms", horizon_length=16, minibatch_size=64, num_actors=8, tau=0.95, discount=0.97)
+
+
 ALL_OF_SB3 = {
     *("learning_rate", "n_steps", "batch_size", "n_epochs", "gamma", "gae_lambda", "clip_range", "clip_range_vf"),
     *("normalize_advantage", "ent_coef", "vf_coef", "max_grad_norm", "use_sde", "sde_sample_freq", "target_kl"),

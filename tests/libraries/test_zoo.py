@@ -145,7 +145,7 @@ def test_the_same_time_written_in_two_ways_is_no_change() -> None:
 @pytest.mark.parametrize(
     ("file", "env_id", "algorithm", "also", "says"),
     [
-        (SAC_FILE, "Other-v0", "sac", [], "stable-baselines3's gamma is 'lin_0.9': only a number can be carried"),
+        (SAC_FILE, "Other-v0", "sac", [], "gamma is 'lin_0.9': it must be a number above 0 and at most 1"),
         (SAC_FILE, "Pendulum-v1", "sac", ["updates-per-second"], "train_freq is [1, 'episode']: only a number"),
         (
             SAC_FILE,

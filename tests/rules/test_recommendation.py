@@ -42,6 +42,12 @@ def test_no_library_s_defaults_are_taken_for_tuned(library: str) -> None:
     assert recommend(PPO.from_(library, dt="16ms", **given)).rule == "dt-aware"
 
 
+def test_the_evidence_is_not_said_to_be_for_defaults_that_no_trial_began_from() -> None:
+    says = "discount 0.9 is the library's default, which no trial began from; from gamma .99 and lambda .95 the paper's"
+    assert recommend(PPO.from_("brax", dt="20ms")).why.startswith(says)
+    assert recommend(PPO.from_("sb3", dt="20ms")).why.startswith("from gamma .99 and lambda .95 the paper's")
+
+
 @pytest.mark.parametrize(("gamma", "whose"), [(None, "default"), (0.99, "default"), (0.98, "tuned")])
 def test_a_discount_in_a_library_s_words_is_tuned_where_it_is_not_its_default(gamma: float | None, whose: str) -> None:
     given: dict[str, Any] = {} if gamma is None else {"gamma": gamma}

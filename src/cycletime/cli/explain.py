@@ -61,9 +61,8 @@ class Explain:
             said = {"configurations": [_as_json(*each) for each in explained], "not_read": found.not_read}
             print(json.dumps(said, indent=2))
         else:
-            not_read = [found.explain_not_read()] if found.not_read else []
-            rest = ["--json has all of them."] if len(found.not_read) > MOST_NAMED else []
-            print(printable("\n".join([*_lines(explained), " ".join(not_read + rest)]).rstrip("\n")))
+            rest = " --json has all of them." if len(found.not_read) > MOST_NAMED else ""
+            print(printable("\n".join([*_lines(explained), found.explain_not_read() + rest]).rstrip("\n")))
         serious = any(finding.rank != "note" for _, findings in explained for finding in findings)
         return int(self.strict and serious)
 
@@ -112,7 +111,7 @@ def _table(several: Sequence[Configuration]) -> list[str]:
         (
             each.name,
             f"{1000 * each.dt_s:.4g} ms" if each.dt_s else "?",
-            *(_cell(each, value) for value in _spans(each).values()),
+            *(_cell(value, in_steps=not each.dt_s and name != "episode") for name, value in _spans(each).items()),
             str(each.n_envs.value) if each.n_envs else "",
         )
         for each in several
@@ -121,7 +120,7 @@ def _table(several: Sequence[Configuration]) -> list[str]:
 
 
 def _spans(each: Configuration) -> dict[str, float | None]:
-    """In seconds; in steps where no cycle time is known."""
+    """In seconds; in steps where no cycle time is known, but for an episode, which then has seconds or is not known."""
     unit = each.dt_s or 1.0
     return {
         "discount": None if each.discount_steps is None else each.discount_steps * unit,
@@ -131,10 +130,10 @@ def _spans(each: Configuration) -> dict[str, float | None]:
     }
 
 
-def _cell(each: Configuration, span: float | None) -> str:
+def _cell(span: float | None, in_steps: bool) -> str:
     if span is None:
         return ""
-    return format_seconds(span) if each.dt_s else f"{span:.4g} steps"
+    return f"{span:.4g} steps" if in_steps else format_seconds(span)
 
 
 def _as_json(each: Configuration, findings: Sequence[Finding]) -> Mapping[str, Any]:

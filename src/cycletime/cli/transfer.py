@@ -85,10 +85,11 @@ class TransferValues:
             if target is None:
                 raise InputError(f"--to-num-envs {self.to_num_envs} is for a library's words: name one with --for.")
             check_count("to_num_envs", self.to_num_envs)
-            if not (self.from_library and "batch" in typed):  # who says a batch has chosen
-                old = before.library_source.n_envs if before.library_source else self.n_envs or 1
-                notes = (*notes, *notes_on_environments(before, carried, old, self.to_num_envs))
         exported = carried.to(target, self.to_num_envs or self.n_envs) if target else None
+        if exported and self.to_num_envs and not (self.from_library and "batch" in typed):  # who says one has chosen
+            old = before.library_source.n_envs if before.library_source else self.n_envs or 1
+            words = LIBRARIES[exported.library][self.kind.algorithm]
+            notes = (*notes, *notes_on_environments(words, before, carried, old, self.to_num_envs))
         if exported and exported.library == "isaac-lab" and self.to_num_envs is not None:
             number = {"env.scene.num_envs": self.to_num_envs}  # else the rollouts would make another batch
             exported = replace(exported, by_name={**exported, **number})

@@ -142,7 +142,7 @@ def _explained(carried: CarriedConfiguration, notes: tuple[str, ...], details: b
         blocks.append("\n".join(["NOT carried: set these yourself, if the reason holds", *_rows(yours)]))
     kept: dict[str, dict[str, None]] = {}
     for each in carried.changes:
-        if each.treatment == "kept":
+        if each.treatment == "kept" and each.old:
             kept.setdefault(each.reason, {})[each.name] = None  # once, also where both sides have it
     if kept:
         blocks.append("\n".join(["Kept", *(f"  {reason}: {', '.join(names)}" for reason, names in kept.items())]))
@@ -203,8 +203,7 @@ def _write_new(target: Path, source: Path, texts: dict[Path, str]) -> None:
             target.mkdir()
         for path, text in texts.items():
             file = target / path.relative_to(source) if folder else target
-            if folder:
-                file.parent.mkdir(parents=True, exist_ok=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
             with file.open("xb") as opened:
                 opened.write(text.encode())
     except FileExistsError:

@@ -200,8 +200,8 @@ def _differences(
     for name, value in asked.stated().items():
         if name not in gets:
             remark = f" ({remarks[name]})" if name in remarks else ""
-            notes.append(f"{library} has no setting for {name}{remark}: {value:g} is not in these values.")
+            notes.append(f"{library} has no setting for {name}{remark}: {value:.9g} is not in these values.")
         elif not isclose(value, gets[name], rel_tol=1e-9):
             envs = f" with {n_envs} environments" if n_envs > 1 else ""
-            notes.append(f"{library} cannot express {name} {value:g}{envs}: the nearest is {gets[name]:g}.")
+            notes.append(f"{library} cannot express {name} {value:.9g}{envs}: the nearest is {gets[name]:.9g}.")
     return notes

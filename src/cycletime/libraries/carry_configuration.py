@@ -43,8 +43,9 @@ from cycletime.rules.sac import SAC, OffPolicy
 _MOST_NAMED = 5
 _LOOKS_LIKE_TIME = re.compile(
     r"(^|_)(steps?|delay|lag|period|interval|freq(uency)?|hz|fps|horizon|history|decay|alpha|dt|"
-    r"duration|timeout|time|window|hold|frames?|decimation|timesteps)($|_(s|ms|steps|min|max|range))"
+    r"duration|timeout|time|window|hold|frames?|decimation|timesteps|ema|average|filter)($|_(s|ms|steps|min|max|range))"
 )
+_FILTER = re.compile(r"\bmodifiers\.\d+\.[AB]$")
 _MINIBATCHES = "n_minibatches"
 _NO_TIME = re.compile(
     r"weight_decay|noise_step|height_step|^env_wrapper\.|^models\.|^env\.viewer\.|^_|^(start_time|num_timesteps)$"
@@ -139,9 +140,13 @@ def carry_configuration(
         raise InputError("--to is missing: say which cycle time to carry it to, or give --to-num-envs.")
     if to_num_envs is not None:
         check_count("to_num_envs", to_num_envs)
+    if problem := next(configuration.problems(), None):
+        raise InputError(problem[1])
     before_dt = _from_dt(configuration, from_dt)
     after_dt = before_dt if to_dt is None else Duration(to_dt)
     n_envs = _n_envs(configuration, n_envs)
+    if n_envs is None and (to_num_envs or configuration.library == "rl-games"):
+        raise InputError(f"{configuration.name} does not say the number of environments: give --num-envs.")
     transfer = _Transfer(configuration, before_dt, after_dt, n_envs, to_num_envs, rule, part_names(also), action_size)
     transfer.check_physics()
     values, rows, notes = transfer.carry_agent() if configuration.library else (None, [], [])
@@ -206,7 +211,8 @@ def _looks_like_time(setting: Setting) -> bool:
     if not numbers or any(isinstance(each, bool) or not isinstance(each, int | float) for each in numbers):
         return False
     last = setting.name.rpartition(".")[2].lower()
-    return any(numbers) and bool(_LOOKS_LIKE_TIME.search(last)) and not _NO_TIME.search(setting.name)
+    looks = bool(_LOOKS_LIKE_TIME.search(last) or _FILTER.search(setting.name))
+    return any(numbers) and looks and not _NO_TIME.search(setting.name)
 
 
 @dataclass
@@ -259,7 +265,8 @@ class _Transfer:
         if "memory.memory_size" in configuration.of("agent"):
             notes = [note for note in notes if "RandomMemory" not in note]  # the file says it: -1, or as the rollout
         if self.to_num_envs is not None:
-            notes += notes_on_environments(before, after, self.n_envs or 1, self.to_num_envs, options=False)
+            words = LIBRARIES[library].get(algorithm)
+            notes += notes_on_environments(words, before, after, self.n_envs or 1, self.to_num_envs)
         if self.n_envs is None and (configuration.environment or library in MANY_ENVIRONMENTS):
             notes.append(ONE_ENVIRONMENT)
         if configuration.is_zoo_entry:
@@ -280,9 +287,9 @@ class _Transfer:
         usual = getattr(words, "defaults", {})
         old = export_values(_without_noise(before), library, self.n_envs)
         known = {name: value for name, value in {**usual, **old}.items() if value is not None or name not in usual}
-        left = {*others, words.n_envs.name if words and words.n_envs else ""}
+        left, number = {*others}, (words.n_envs.name,) if words and words.n_envs else ()
         left |= {"batch_size"} if _MINIBATCHES in old else set()  # which Isaac Lab makes of the others
-        new = {name: value for name, value in exported.items() if name not in left}
+        new = {name: value for name, value in exported.items() if name not in left and not name.endswith(number)}
         # By identity first, since a value that is not a number differs from itself.
         changed = {
             name: value for name, value in new.items() if value is not known.get(name) and value != known.get(name)
@@ -301,8 +308,6 @@ class _Transfer:
         names = canonical_names(library, settings, {number})
         said = {name: value for name, value in settings.items() if names[name] not in (number, "n_envs")}
         said |= dict.fromkeys(table_names(words) & {*self.configuration.unread}, "pickled in the file")
-        if library == "rl-games" and self.n_envs is None:
-            raise InputError(f"{self.configuration.name} does not say the number of environments: give --num-envs.")
         if _MINIBATCHES in said and library == "stable-baselines3":  # Isaac Lab's, which makes a batch_size of it
             rollouts, count = said.get("n_steps"), said[_MINIBATCHES]
             if not isinstance(rollouts, int) or not isinstance(count, int) or count < 1 or self.n_envs is None:
@@ -334,7 +339,7 @@ class _Transfer:
             }
             return [each for each in found if each.name not in lengths] + [
                 TimeChange(
-                    name, old, nearest_whole(Fraction(new.get(name, old)) * factor), "carried", "as many samples in all"
+                    name, old, nearest_whole(Fraction(new.get(name, old)) * factor), "carried", "as many seconds in all"
                 )
                 for name, old in lengths.items()
             ]
@@ -389,8 +394,6 @@ class _Transfer:
         if self.to_num_envs is None or self.to_num_envs == self.n_envs:
             return []
         names = ("scene.num_envs", "n_envs", "num_envs", "params.config.num_actors")
-        if self.n_envs is None:
-            raise InputError(f"{self.configuration.name} does not say the number of environments: give --num-envs.")
         return [
             self._change(side, name, self.to_num_envs, "as asked")
             for side in self.configuration.sections

@@ -107,6 +107,8 @@ def read_config_file(path: Path) -> ConfigFile:
         return _read_zip(path)
     if path.suffix == ".toml":
         raise InputError(f"{path} is TOML, as no library's configuration is: 'cycletime study plan' tells of a study.")
+    if path.suffix == ".py":
+        raise InputError(f"{path} is Python, which is not run: give the run's params/; 'cycletime explain' reads it.")
     text = read_bounded_text(path, MOST_BYTES, encoding="utf-8")
     bare = text.lstrip("\ufeff").lstrip()
     try:

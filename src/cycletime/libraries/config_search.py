@@ -63,7 +63,7 @@ class Found:
         try:
             return list(_in_file_or_run(path, search, root))
         except InputError as error:
-            why = str(error).removeprefix(f"{path}").lstrip(": ")
+            why = str(error).removeprefix(f"{path}").lstrip(":/ ")
             self.not_read[_relative(path, root)] = _OF_OTHERS if isinstance(error, UnrecognisedError) else why
             return []
 
@@ -79,6 +79,8 @@ def find_configurations(path: Path, search: Search | None = None) -> Found:
         found.configurations += _in_file_or_run(path, search, path.parent if path.is_file() else path)
     else:
         found.configurations += _in_tree(path, search, found)
+    for each in found.configurations:
+        found.not_read |= {f"{each.name}/{name}": _OF_OTHERS for name in each.left_out}
     if not found.configurations:
         raise InputError(
             f"{path} has no configuration that is known here: give a run's folder with params/env.yaml and agent.yaml, "
@@ -96,11 +98,8 @@ def _is_pair(folder: Path) -> bool:
     """Whether a folder has two files and no more, MuJoCo Playground's environment and its trainer."""
     try:
         inside = list(folder.iterdir())
-        read = (
-            read_configuration(folder)
-            if len(inside) == 2 and {each.suffix for each in inside} <= {*_SUFFIXES}
-            else None
-        )
+        is_pair = len(inside) == 2 and {each.suffix for each in inside} <= {*_SUFFIXES}
+        read = read_configuration(folder) if is_pair else None
     except (InputError, OSError):
         return False
     return read is not None and read.library == read.environment == "mujoco-playground"

@@ -18,7 +18,7 @@ from cycletime.errors import InputError, unknown_name_error
 from cycletime.libraries.config_files import ConfigFile, is_pickled, read_config_file
 from cycletime.libraries.names import LIBRARIES, Table, library_name, table_names
 from cycletime.libraries.on_policy import Brax, Counted, Puffer, Sized
-from cycletime.libraries.parameters import ParamName
+from cycletime.libraries.parameters import ParamName, is_near
 from cycletime.libraries.plain_yaml import KeyPath, is_saved_ordered_dict, repeated_keys
 from cycletime.libraries.recognise import is_zoo_file, recognise_algorithm, recognise_parts
 from cycletime.libraries.time_keys import (
@@ -26,6 +26,7 @@ from cycletime.libraries.time_keys import (
     ENVIRONMENT_KEYS,
     PREFIXES,
     canonical_names,
+    cycle_time_names,
     environment_keys,
     find_key,
     means_time,
@@ -46,6 +47,9 @@ _ZOO_RUN = {"config.yml", "args.yml"}
 _SUFFIXES = (".json", ".yaml", ".yml", ".zip")
 _MOST_FILES = 40
 _LONG_NUMBER = re.compile(r"\d+\.\d{7,}")
+_COUNTS = ("rollout", "size", "unroll", "horizon", "count", "minibatch", "trajectories")
+_WHOLE, _POSITIVE = "a whole number of at least 1", "a number above 0"
+_SHARE, _DISCOUNT = "a number from 0 to 1", "a number above 0 and at most 1"
 _EXPONENT = re.compile(r"[-+]?(\d{1,30}\.?\d{0,30}|\.\d{1,30})[eE][-+]?\d{1,4}")
 
 
@@ -106,6 +110,37 @@ class Configuration:
     """Settings that are pickled, and so were not read."""
     left_out: tuple[str, ...] = ()
     """Files of the folder that could be a configuration and were not taken."""
+
+    def problems(self) -> Iterator[tuple[str, str, str]]:
+        """What would be passed over, by kind, in a sentence, with its place: a file, a name or a value."""
+        for name in self.left_out:
+            if Path(name).name in ("env.yaml", "agent.yaml"):
+                why = "mend the name in it that is missing or misspelt (of sim and decimation, or of algorithm and"
+                says = (
+                    f"{name} is of no library that was recognised: {why} num_steps_per_env), or give the other alone."
+                )
+                yield "not-recognised", says, name
+        of_cycle = [name for name in cycle_time_names(self.environment or self.library or "").split(" and ") if name]
+        tables = table_names(self.table)
+        for side, known in ((self.env, of_cycle), (self.canonical, sorted(tables))):
+            missing = [name for name in known if name not in side]
+            for name, each in side.items():
+                if meant := next((one for one in missing if name not in tables and is_near(name, one)), None):
+                    yield "misspelt", f"{each.name} is no setting that is known; did you mean {meant}?", each.place
+        words = {"discount": _DISCOUNT, "trace_decay": _SHARE, **dict.fromkeys(_COUNTS, _WHOLE)}
+        needed = {word.name: needs for each, needs in words.items() if (word := getattr(self.table, each, None))}
+        for name, needs in {**needed, **dict(zip(of_cycle, (_POSITIVE, _WHOLE), strict=False))}.items():
+            stated = self.canonical.get(name) or self.env.get(name)
+            if stated and not self._fits(stated, needs):
+                yield "impossible", f"{stated.name} is {stated.value!r}: it must be {needs}.", stated.place
+
+    def _fits(self, stated: Setting, needs: str) -> bool:
+        value = stated.value
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            # What another program fills in, or what source computes.
+            return "${" in value if isinstance(value, str) else value is None and not self.uses_defaults
+        most = 1 if needs in (_SHARE, _DISCOUNT) else 1e15
+        return (0 < value <= most and (needs != _WHOLE or value == int(value))) or (value == 0 and needs == _SHARE)
 
     def of(self, side: Side) -> dict[str, Any]:
         """One side's values by their local names."""
@@ -182,7 +217,7 @@ class Configuration:
     def _parameter(self, word: ParamName | None) -> Setting | None:
         if word is None:
             return None
-        if found := self.setting(word.name):
+        if (found := self.setting(word.name)) or word.name in self.canonical:
             return found
         usual = self.uses_defaults and word.default is not None
         return Setting(word.name, word.default, comment="default") if usual else None
@@ -342,7 +377,7 @@ def read_configuration(
         is_zoo_entry=agent is not None and agent.is_zoo_entry,
         env_id=env_id,
         unread=tuple(name for section in sections for name in section.unread()),
-        left_out=tuple(sorted(each.name for each in beside - used)),
+        left_out=tuple(sorted(str(each.relative_to(path)) for each in beside - used)),
     )
 
 

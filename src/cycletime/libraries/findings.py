@@ -8,7 +8,7 @@ from math import exp
 from typing import Literal, NamedTuple
 
 from cycletime.libraries.configuration import Configuration, Setting
-from cycletime.libraries.on_policy import Brax, Counted, Sized
+from cycletime.libraries.on_policy import FEW_STEPS, Brax, Counted, Sized
 from cycletime.rules.quantities import format_seconds
 
 Rank = Literal["contradiction", "warning", "note"]
@@ -17,7 +17,6 @@ RANKS: tuple[Rank, ...] = ("contradiction", "warning", "note")
 
 _SAME = 0.03
 """Rates within this fraction are one: 0.0166 s is 60 Hz."""
-_FEW_STEPS = 5
 _MOST_AGENTS = 33
 
 
@@ -30,7 +29,8 @@ class Finding(NamedTuple):
 
 def find_inconsistencies(configuration: Configuration, trained: Collection[float] = ()) -> list[Finding]:
     """All findings, the most important first; `trained` are cycle times of the trainings beside it, in seconds."""
-    found = [finding for check in _CHECKS for finding in check(configuration)]
+    found = [Finding("contradiction", *problem) for problem in configuration.problems()]
+    found += [finding for check in _CHECKS for finding in check(configuration)]
     if configuration.cycle_time:
         dt_s, stated_as = float(configuration.cycle_time[0]), configuration.cycle_time[1]
         found += [finding for check in _TIMED_CHECKS for finding in check(configuration, dt_s, stated_as)]
@@ -138,32 +138,15 @@ def _seconds_in_words(c: Configuration, dt_s: float, stated_as: str) -> Iterator
             yield Finding("contradiction", "seconds-in-words", says, each.place)
 
 
-_COUNTS = ("rollout", "size", "unroll", "horizon", "count", "minibatch", "trajectories")
-_WHOLE, _SHARE = "a whole number of at least 1", "between 0 and 1"
-
-
-def _impossible(c: Configuration) -> Iterator[Finding]:
-    """Numbers that no library can use, and that have no meaning in seconds; of texts such as ${...} nothing is said."""
-    fields = {**dict.fromkeys(_COUNTS, _WHOLE), "discount": _SHARE, "trace_decay": _SHARE}
-    words = {getattr(c.table, field, None): needed for field, needed in fields.items()}
-    names = {**{word.name: needed for word, needed in words.items() if word}, "decimation": _WHOLE}
-    for name, needed in names.items():
-        each = c.canonical.get(name) or c.env.get(name)
-        if each is None or isinstance(each.value, bool) or not isinstance(each.value, int | float):
-            continue
-        if not (0 <= each.value <= 1 if needed == _SHARE else each.value >= 1 and float(each.value).is_integer()):
-            yield Finding("contradiction", "impossible", f"{each.text} cannot be: it must be {needed}.", each.place)
-
-
 def _discount(c: Configuration) -> Iterator[Finding]:
     steps = c.discount_steps
     if c.discount is None or steps is None:
         return
-    if steps < _FEW_STEPS:
+    if steps < FEW_STEPS:
         span = f" ({format_seconds(steps * c.dt_s)})" if c.dt_s else ""
         says = (
             f"{c.discount.text} looks {steps:.2g} steps ahead{span}: nothing later than that is learned; "
-            f"{_FEW_STEPS} steps need {exp(-1 / _FEW_STEPS):.3g}."
+            f"{FEW_STEPS} steps need {exp(-1 / FEW_STEPS):.3g}."
         )
         yield Finding("warning", "short-horizon", says, c.discount.place)
     if c.episode and c.dt_s and (looks_s := steps * c.dt_s) > 1.05 * c.episode[1]:
@@ -183,10 +166,10 @@ def _rollout(c: Configuration) -> Iterator[Finding]:
         return
     steps = c.rollout.value
     lasts = f" ({format_seconds(steps * c.dt_s)})" if c.dt_s else ""
-    if steps < _FEW_STEPS:
+    if steps < FEW_STEPS:
         says = (
             f"{c.rollout.text}{lasts} is an update every {'step' if steps == 1 else f'{steps} steps'}: advantages are "
-            f"almost the value's guess; {_FEW_STEPS} steps or more would measure rewards."
+            f"almost the value's guess; {FEW_STEPS} steps or more would measure rewards."
         )
         yield Finding("warning", "short-rollout", says, c.rollout.place)
     elif c.trace_steps is not None and steps < 0.8 * c.trace_steps and c.trace_decay and c.trace_decay.value < 1:
@@ -203,12 +186,8 @@ def _rollout(c: Configuration) -> Iterator[Finding]:
 def _minibatches(c: Configuration) -> Iterator[Finding]:
     words, batch = c.table, c.batch
     if isinstance(words, Brax) and c.n_envs and c.minibatch_count and batch and c.rollout:
-        rollouts = batch // c.rollout.value
-        if rollouts % c.n_envs.value:
-            says = (
-                f"batch_size x num_minibatches is {rollouts}, no multiple of {c.n_envs.text}: brax stops at the start; "
-                "make it one."
-            )
+        trajectories = batch // c.rollout.value // c.minibatch_count.value
+        if says := words.explain_misfit(trajectories, c.minibatch_count.value, c.n_envs.value):
             yield Finding("contradiction", "minibatches", says, c.minibatch_count.place)
         return
     if batch is None:
@@ -373,7 +352,7 @@ def _normalisation(c: Configuration) -> Iterator[Finding]:
 
 
 _CHECKS: tuple[Callable[[Configuration], Iterator[Finding]], ...] = (
-    *(_impossible, _minibatches, _normalisation, _discount, _rollout, _training_length, _events_after_episode),
+    *(_minibatches, _normalisation, _discount, _rollout, _training_length, _events_after_episode),
 )
 _TIMED_CHECKS: tuple[Callable[[Configuration, float, str], Iterator[Finding]], ...] = (
     *(_rate_in_words, _second_cycle_time, _seconds_in_words, _sensors, _rewards, _curricula),

@@ -6,7 +6,7 @@ rollout's length.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, gcd, inf, lcm
 from typing import Any, TypeAlias
@@ -154,10 +154,19 @@ class Brax:
         return {self.unroll.name: unroll, self.trajectories.name: trajectories, self.count.name: count}, notes
 
     def read_sizes(self, given: SettingsReader, n_envs: int) -> dict[str, int]:
-        count = given.count(self.count)
-        given.layout[self.trajectories.name] = given.count(self.trajectories)
-        minibatch = given.count(self.trajectories) * given.count(self.unroll)
+        count, trajectories = given.count(self.count), given.count(self.trajectories)
+        if self.trajectories.name in given.values and (misfit := self.explain_misfit(trajectories, count, n_envs)):
+            raise InputError(misfit)
+        given.layout[self.trajectories.name] = trajectories
+        minibatch = trajectories * given.count(self.unroll)
         return {"batch": minibatch * count, "minibatch": minibatch, "minibatch_count": count}
+
+    def explain_misfit(self, trajectories: int, count: int, n_envs: int) -> str:
+        """Why brax stops at the start, and what would fit; empty where it starts."""
+        fewest, name = n_envs // gcd(n_envs, count), self.trajectories.name
+        says = f"{name} {trajectories} x {self.count.name} {count} is no multiple of {self.n_envs.name} {n_envs}"
+        fits = fewest * nearest_whole(Fraction(trajectories, fewest))
+        return f"{says}: brax stops at the start; {name} {fits} would fit." if trajectories % fewest else ""
 
 
 @dataclass(frozen=True)
@@ -202,31 +211,36 @@ def _nearest_divided(batch: int, divisor: int, unit: int, enough: float = 0.0) -
     return best
 
 
+FEW_STEPS = 5
+"""Of a rollout or a horizon: with fewer there is hardly a reward in it."""
 MANY_ENVIRONMENTS = ("rsl-rl", "isaac-lab", "skrl", "rl-games")
 ONE_ENVIRONMENT = "The number of environments is not said: the batch is that of one. Give --num-envs."
 
 
 def notes_on_environments(
-    before: Hyperparameters, carried: Hyperparameters, old: int, number: int, options: bool = True
+    words: object, before: Hyperparameters, carried: Hyperparameters, old: int, number: int
 ) -> tuple[str, ...]:
-    """What `number` instead of `old` environments mean, and the other choice; `options`: whether the command has it."""
+    """What `number` instead of `old` environments mean for the sizes that are written, and the other choice."""
     if number == old or not isinstance(before, PPO | A2C) or not isinstance(carried, PPO | A2C):
         return ()
-    lasted, lasts = before.batch * float(before.dt) / old, carried.batch * float(carried.dt) / number
-    sized = before if options else carried  # options are of the values before
-    sizes = {"batch": sized.batch, **({"minibatch": sized.minibatch} if isinstance(sized, PPO) else {})}
-    new = {name: nearest_whole(Fraction(size * number, old)) for name, size in sizes.items()}
-    if options:
-        other = f"add {' '.join(f'--{name} {size}' for name, size in new.items())}."
-    else:
-        both = " and ".join(f"a {name} of {size}" for name, size in new.items())
-        other = (
-            f"give each rollout {nearest_whole(Fraction(carried.batch, old))} steps: {both} samples, and "
-            f"{Fraction(old, number)} times as many updates per second of experience."
-        )
+    assert isinstance(words, OnPolicyTable), "an algorithm has the words of its kind"
+    written, source = words.write_sizes(carried, number)[0], carried.library_source
+    batch = words.read_sizes(SettingsReader("", {**written}), number)["batch"]
+    updates = "" if abs(batch / carried.batch - 1) <= _KEEPS_THE_COUNT else f"{carried.batch / batch:.3g} times "
+    few = f"not recommended, since advantages from fewer than {FEW_STEPS} steps are almost the value's guess"
+    lasted, lasts = before.batch * float(before.dt) / old, batch * float(carried.dt) / number
+    sizes = {name: int(size) for name, size in carried.stated().items() if name in ("batch", "minibatch")}
+    new: dict[str, Any] = {name: nearest_whole(Fraction(size * number, old)) for name, size in sizes.items()}
+    layout = (
+        {name: nearest_whole(Fraction(size * number, old)) for name, size in source.layout.items()} if source else {}
+    )
+    follows = replace(carried, **new, library_source=source and replace(source, layout=layout))
+    other = [f"{name} {size}" for name, size in words.write_sizes(follows, number)[0].items() if size != written[name]]
     return (
-        f"{old} environments become {number} with {carried.batch} samples in a batch, and so as many updates per "
-        f"second of experience: recommended. A rollout lasts {format_seconds(lasts)} in each, and did "
-        f"{format_seconds(lasted)}.",
-        f"For rollouts as long as before, and a batch that follows the environments, {other}",
+        f"{old} environments become {number} with {batch} samples in a batch, and so {updates}as many updates per "
+        f"second of experience: {few if batch < FEW_STEPS * number else 'recommended'}. A rollout lasts "
+        f"{format_seconds(lasts)} in each, and did {format_seconds(lasted)}.",
+        f"For rollouts as long as before, and a batch that follows the environments, set {', '.join(other)}: "
+        f"{' and '.join(f'a {name} of {size}' for name, size in new.items())} samples, and {old / number:.3g} times as "
+        "many updates per second of experience.",
     )

@@ -89,12 +89,9 @@ class SettingsReader:
             if self.library in ("stable-baselines3", "sbx") and name in ("n_env", "num_env", "num_envs"):
                 raise InputError(f"{name}={self.values[name]} is n_envs={self.values[name]}, or --num-envs.")
         known = list(dict.fromkeys(self.known))
+        names = [*known, *cycle_time]
         for name in self.values:
-            near = [each for each in known if name not in known and _is_slip(name, each)]
-            bare = name.removeprefix("env.")
-            ends = [each.removeprefix("env.") for each in cycle_time]
-            near += [each for each in ends if bare not in ends and len(each) > 3 and _one_slip_apart(bare, each)]
-            if near:
+            if near := [each for each in names if name not in names and each and _is_slip(name, each)]:
                 raise InputError(
                     f"{self.library} has no setting {name!r} that depends on the cycle time; those are "
                     f"{', '.join(known)}; did you mean {near[0]}?"
@@ -112,11 +109,21 @@ def _is_slip(given: str, known: str) -> bool:
     """Whether a name lacks its section, or is a typo of another."""
     head, _, last = given.rpartition(".")
     end = known.rpartition(".")[2]
-    in_section = head in _SECTIONS and (last == end or (len(end) >= _LONG_NAME and _one_slip_apart(last, end)))
-    return in_section or _one_slip_apart(given.removeprefix("agent."), known)
+    in_section = head in _SECTIONS and (last == end or (len(end) >= _LONG_NAME and one_slip_apart(last, end)))
+    return in_section or is_near(given.removeprefix("agent.").removeprefix("env."), known.removeprefix("env."))
 
 
-def _one_slip_apart(one: str, other: str) -> bool:
+_ALSO_CALLED = ({"gamma", "discount", "discounting", "discount_factor"}, {"lam", "lambda", "lambda_", "gae_lambda"})
+
+
+def is_near(given: str, known: str) -> bool:
+    """Whether a name is a typo of another, or what other libraries call the same."""
+    (head, _, last), (known_head, _, end) = given.rpartition("."), known.rpartition(".")
+    is_same = head == known_head and any({last, end} <= names for names in _ALSO_CALLED)
+    return is_same or one_slip_apart(given, known)
+
+
+def one_slip_apart(one: str, other: str) -> bool:
     """Whether a letter is missing, too many, wrong, or has changed places with its neighbour."""
     one, other = one.lower().replace("-", "_"), other.lower()
     shortest, longest = sorted((len(one), len(other)))

@@ -6,12 +6,17 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from cycletime.errors import InputError
+from cycletime.libraries.parameters import one_slip_apart
 
 _OFF_POLICY_NAMES = (
     *("q_lr", "policy_lr", "buffer_size", "polyak", "agent.polyak", "min_replay_size", "max_replay_size"),
     *("grad_updates_per_step", "memory_size", "fill_buffer"),
 )
 """Settings of a replay buffer or of what learns from it."""
+
+
+_TELLING = ("num_steps_per_env", "decimation", "ctrl_dt", "discount_factor", "rollouts", "unroll_length")
+"""Names without which a library is not recognised, and that others do not resemble."""
 
 
 class Part(NamedTuple):
@@ -24,15 +29,27 @@ class Part(NamedTuple):
 
 def recognise_parts(document: Mapping[Any, Any]) -> list[Part]:
     """The document itself if it is one library's, else those of its sections that are."""
-    agent, environment = _agent_library(document), _environment_library(document)
-    if agent or environment:
-        return [Part((), agent, environment)]
-    parts = [
-        Part((name,), _agent_library(section), _environment_library(section))
-        for name, section in document.items()
-        if isinstance(section, Mapping) and isinstance(name, str)
-    ]
-    return [part for part in parts if part.agent or part.environment]
+    if any(found := _libraries(document)):
+        return [Part((), *found)]
+    sections = [(name, each) for name, each in document.items() if isinstance(each, Mapping) and isinstance(name, str)]
+    return [Part((name,), *found) for name, section in sections if any(found := _libraries(section))]
+
+
+def _libraries(section: Mapping[Any, Any]) -> tuple[str | None, str | None]:
+    """Of an agent and an environment, also where a name that tells them is misspelt, so that the slip can be named."""
+    if any(found := (_agent_library(section), _environment_library(section))):
+        return found
+    spelt = _spelt(section, 3)
+    return _agent_library(spelt), _environment_library(spelt)
+
+
+def _spelt(section: Mapping[Any, Any], levels: int) -> dict[Any, Any]:
+    return {
+        next((mark for mark in _TELLING if mark not in section and one_slip_apart(str(name), mark)), name): (
+            _spelt(each, levels - 1) if isinstance(each, Mapping) and levels else each
+        )
+        for name, each in section.items()
+    }
 
 
 def is_zoo_file(document: Mapping[Any, Any]) -> bool:

@@ -32,6 +32,7 @@ def _keys(law: Law, reason: str, *patterns: str, carried: bool = True, equals: s
 
 
 CYCLE_TIME = "the cycle time"
+_ITS_PERIOD = "its update_period, and that the cycle time"
 _LENGTH = "as long in seconds"
 _STEPS = "it counts agent steps"
 _SETS = "it sets the cycle time"
@@ -54,6 +55,7 @@ _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rew
     *_keys(KEPT, _PRESENT, "observations.*history_length", equals="1"),
     *_keys(COUNT, _HISTORY, "observations.*history_length"),
     *_keys(PROPORTIONAL, "the physics' steps of one cycle", "scene.sensors.*history_length", equals="decimation"),
+    *_keys(COUNT, "it counts the sensor's updates, one per cycle", "scene.*history_length", equals=_ITS_PERIOD),
     *_keys(KEPT, _PHYSICS, "scene.*history_length", "*sensor*.history_length", "*contact*.history_length"),
     *_keys(KEPT, _PHYSICS, "scene.*delay*", "*.min_delay", "*.max_delay"),
     *_keys(COUNT, "a curriculum counts environment steps", "curriculum.*num_steps", "curriculum.*.step"),
@@ -61,7 +63,7 @@ _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rew
     *_keys(COUNT, _STEPS, "observations.*delay_*lag", "observations.*delay_update_period"),
     *_keys(KEPT, _PRESENT, "*history_length", equals="1"),
     *_keys(COUNT, _HISTORY, "*history_length"),
-    *_keys(SMOOTHING, "a filter per step", "actions.*.alpha", "actions.*.ema_*"),
+    *_keys(SMOOTHING, "a filter per step", "actions.*.alpha", "actions.*.ema_*", "act_moving_average", "*ema_factor*"),
     *_keys(PROPORTIONAL, "an increment per step", "actions.*relative*.scale", carried=False),
     *_keys(
         COUNT,
@@ -69,6 +71,7 @@ _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rew
         *("rewards.*terminat*.weight", "rewards.*death*.weight", "rewards.*landing*.weight"),
         *("rewards.*success_bonus*.weight", "rewards.*goal_reached*.weight"),
     ),
+    *_keys(COUNT, "a norm, not squared: smooth motion costs as much", "rewards.spot.action_smooth*.weight"),
     *_keys(COUNT, _DIFFERENCE, *(f"rewards.{name}.weight" for name in _DIFFERENCES)),
     *_keys(KEPT, _RATE, "rewards.*.weight"),
     *_keys(
@@ -327,7 +330,7 @@ def _carry(
 ) -> TimeChange | None:
     value, known_as = settings[name], _kind_name(name, settings)
     fitting = [key for key in keys if fnmatchcase(known_as, key.pattern)]
-    key = next((each for each in fitting if _applies(each, value, settings, library)), None)
+    key = next((each for each in fitting if _applies(each, name, value, settings, library)), None)
     if key is None:
         if not fitting or not _is_number(value):
             return None
@@ -341,7 +344,8 @@ def _carry(
     numbers: list[Any] = value if isinstance(value, list) else [value]
     if not all(_is_number(each) for each in numbers) or not any(numbers):
         return None
-    pairs = [_carried_number(name, each, key.law, rho) for each in numbers]
+    least = 2 if key.reason == _HISTORY else 1
+    pairs = [_carried_number(name, each, key.law, rho, least) for each in numbers]
     new = [each for each, _ in pairs] if isinstance(value, list) else pairs[0][0]
     rounded = "" if all(exact for _, exact in pairs) else f", rounded from {_written(_exact(numbers, key.law, rho))}"
     if known_as == "ctrl_dt" and (cycle_s := _fraction(value)) and (step_s := _fraction(settings.get("sim_dt"))):
@@ -359,7 +363,8 @@ def _kind_name(name: str, settings: Mapping[str, object]) -> str:
     if name.startswith("curriculum.") and last == "weight" and f"{head}.term_name" in settings:
         return _kind_name(f"rewards.{settings[f'{head}.term_name']}.weight", settings)
     if name.startswith("rewards.") and last == "weight" and isinstance(found := settings.get(f"{head}.func"), str):
-        return f"rewards.{found.rpartition(':')[2].rpartition('.')[2]}.weight"
+        spot = "spot." if ".spot." in found else ""  # whose terms are norms
+        return f"rewards.{spot}{found.rpartition(':')[2].rpartition('.')[2]}.weight"
     if name.startswith("actions.") and last == "scale":
         kind = str(settings.get(f"{head}.class_type", "")).lower()
         relative = "relative" in kind or settings.get(f"{head}.controller.use_relative_mode") is True
@@ -367,19 +372,20 @@ def _kind_name(name: str, settings: Mapping[str, object]) -> str:
     return name
 
 
-def _applies(key: TimeKey, value: object, settings: Mapping[str, object], library: str) -> bool:
+def _applies(key: TimeKey, name: str, value: object, settings: Mapping[str, object], library: str) -> bool:
     if not key.equals:
         return True
     if key.equals.isdigit():
         return value == int(key.equals)
-    if key.equals == CYCLE_TIME:
+    if key.equals in (CYCLE_TIME, _ITS_PERIOD):
         stated = stated_cycle_time(library, settings)
+        value = value if key.equals == CYCLE_TIME else settings.get(f"{name.rpartition('.')[0]}.update_period")
         return stated is not None and _fraction(value) == stated[0].exact_s
     canonical = {name.rpartition(".")[2]: each for name, each in settings.items() if name.endswith(key.equals)}
     return value == canonical.get(key.equals)
 
 
-def _carried_number(name: str, value: float, law: Law, rho: Fraction) -> tuple[float, bool]:
+def _carried_number(name: str, value: float, law: Law, rho: Fraction, at_least: int) -> tuple[float, bool]:
     """The value in the new cycle time, and whether it is exact."""
     if not isfinite(value):
         raise InputError(f"{name} is {value!r}: it counts or decays in steps, so it must be a finite number.")
@@ -388,7 +394,7 @@ def _carried_number(name: str, value: float, law: Law, rho: Fraction) -> tuple[f
     exact = Fraction(law(abs(value), rho)) * (1 if value > 0 else -1)
     counts = isinstance(value, int) or (law == COUNT and value >= _SURELY_A_COUNT and float(value).is_integer())
     if counts and value > 0 and law in (COUNT, PROPORTIONAL) and not _WEIGHT.search(name):
-        whole = nearest_whole(exact)
+        whole = nearest_whole(exact, at_least)
         return whole, whole == exact
     if isinstance(value, int) and exact.denominator == 1:
         return int(exact), True

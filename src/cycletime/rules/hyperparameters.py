@@ -366,11 +366,13 @@ def _choices(names: Collection[str], instead_of: str) -> str:
 
 def recommend(values: Hyperparameters) -> Recommendation:
     """The rule for values at the cycle time that they are from, whatever the number of environments."""
+    untried = ""
     for name in HORIZON_FIELDS:
-        defaults = (getattr(type(values), name, None), values.defaults.get(name))
-        if name in values.tuned_fields or getattr(values, name, None) not in defaults:
+        value, tried = getattr(values, name, None), getattr(type(values), name, None)
+        if name in values.tuned_fields or value not in (tried, values.defaults.get(name)):
             return values.recommended.tuned
-    return values.recommended.untuned
+        untried += f"{name} {value} is the library's default, which no trial began from; " if value != tried else ""
+    return values.recommended.untuned._replace(why=untried + values.recommended.untuned.why)
 
 
 def closing_line(carried: Hyperparameters) -> str:
