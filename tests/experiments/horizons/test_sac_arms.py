@@ -1,5 +1,6 @@
 """SAC's gamma and updates, each kept or carried: effects as written out by hand, and what the committed runs say."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +60,21 @@ def test_updates_help_and_gamma_makes_no_difference(outcome: Outcome) -> None:
         "'Keep gamma, with more updates' is not recommended at longer cycles.",
         "A kept gamma is called as good as a carried one, within 20.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("n", "scale", "are"), [(1, 1.0, "8"), (3, 0.01, "24 (scaled down to 1 % of the"), (16, 0.5, "128 (sc")]
+)
+def test_there_is_no_verdict_before_all_runs_are_there(outcome: Outcome, n: int, scale: float, are: str) -> None:
+    fewer = replace(
+        outcome,
+        cells=tuple(replace(cell, seeds=cell.seeds[:n], scores=cell.scores[:n]) for cell in outcome.cells),
+        about={**outcome.about, "scale": scale, "runs": n * len(outcome.cells)},
+    )
+    said = sac_arms.verdicts_text(fewer)
+    assert f"No verdict before all 128 runs are there: these are {are}" in said
+    assert "| carried-updates |" in said
+    assert not any(words in said for words in ("recommended", "as good as", "interaction"))
 
 
 def test_conclusions_follow_the_criteria() -> None:
