@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, arg, subcommand
@@ -55,6 +56,24 @@ class ResultsOptions:
     def read(self) -> Results:
         found: Results = self.declared.read(self.results_folder)
         return found
+
+    def read_some(self) -> Results:
+        """The results; refused where there are none of the investigation, such as in a study's folder."""
+        found = self.read()
+        if found.outcomes.keys().isdisjoint(self.declared.study_names):
+            raise InputError(
+                f"There are no results of '{self.investigation}' in {self.results_folder}: 'cycletime experiment "
+                f"collect {self.investigation}' makes a folder with them."
+            )
+        return found
+
+    def report_path(self, results: Path) -> Path | None:
+        """Where a report goes by default; None of a page that a checkout has, and that shows its own results."""
+        from cycletime.experiments.results import find_results
+
+        path, own = self.declared.report_path, find_results(self.investigation)
+        places = own and (own.resolve(), own.parents[1].resolve() / path)
+        return path if not path.suffix or (results.resolve(), path.resolve()) == places else None
 
     def print_json(self, name: str) -> None:
         make = self.declared.as_json.get(name)
@@ -127,8 +146,10 @@ class ListExperiments(ResultsOptions, SizeOptions):
         from cycletime.experiments.results import find_results
         from cycletime.experiments.running import Workspace, experiment_row
 
-        declared, folder = self.declared, self.results or find_results(self.investigation)
-        workspace = Workspace(investigation=declared, out=Path(self.investigation), results=folder, size=self.size)
+        declared, own = self.declared, find_results(self.investigation)
+        folder = self.results or own
+        planned = own or self.results_folder if declared.follows_results else None  # whose sizes are known
+        workspace = Workspace(investigation=declared, out=Path(self.investigation), results=planned, size=self.size)
         data = Results({}) if folder is None else declared.read(folder)
         found = [experiment_row(experiment, workspace, data) for experiment in declared.experiments.values()]
         if self.json:
@@ -139,8 +160,8 @@ class ListExperiments(ResultsOptions, SizeOptions):
         rows = [(row["name"], f"{row['runs']:,}", f"{row['simulated_h']:,.0f}", row["results"]) for row in every]
         head = ("experiment", "runs", "simulated hours", "results")
         print("\n".join(align_columns([head, *rows], right=(1, 2), underlined=False)), end="\n\n")
-        if any("simulated robot" in row["where"] for row in found):
-            print("Those with '-robot' in their names are on a simulated robot.")
+        if robots := [row["name"] for row in found if "simulated robot" in row["where"]]:
+            print(fill(f"On a simulated robot: {', '.join(robots)}.", 80, break_on_hyphens=False))
         print(f"'cycletime experiment run {self.investigation} NAME' runs an experiment.")
         return 0
 
@@ -234,7 +255,8 @@ class CollectResults(ResultsOptions):
         for name, (done, of) in unfinished.items():
             print(f"{name} is not finished and was left out: {done:,} of {of:,} runs are done")
         if kept:
-            print(f"To see what they say: cycletime experiment report {self.investigation} --results {results}")
+            see = "report" if self.report_path(results) else "verdicts"
+            print(f"To see what they say: cycletime experiment {see} {self.investigation} --results {results}")
         return 0
 
 
@@ -300,7 +322,7 @@ class DrawFigures(ResultsOptions):
     def run(self) -> int:
         """Draw them; status 1 if one that was asked for has no results."""
         declared, out = self.declared, self.out or Path(f"{self.investigation}-figures")
-        wanted, data = self.chosen("figure", self.names, declared.figures), self.read()
+        wanted, data = self.chosen("figure", self.names, declared.figures), self.read_some()
         stems = dict.fromkeys(path.stem for path in declared.save_figures(data, out, wanted))
         count = "1 figure" if len(stems) == 1 else f"{len(stems)} figures"
         print(f"{count} in {out}" + (f": {', '.join(stems)}" if stems else ""))
@@ -318,7 +340,13 @@ class WriteReport(ResultsOptions):
     """Of the paper a folder; of horizons a page with marks <!-- made: NAME -->, whose figures go beside it."""
 
     def run(self) -> int:
-        data, out = self.read(), self.out or self.declared.report_path
+        data, out = self.read_some(), self.out or self.report_path(self.results_folder)
+        if out is None:
+            raise InputError(
+                f"{self.declared.report_path} is a checkout's page, of its own results: give another page with marks, "
+                "such as a copy of it, as --out, or see 'cycletime experiment verdicts "
+                f"{self.investigation} --results {self.results_folder}'."
+            )
         written = self.declared.write_report(data, out)
         studies = "1 study" if len(data.outcomes) == 1 else f"{len(data.outcomes)} studies"
         page = ": open report.html in a browser" if any(path.name == "report.html" for path in written) else ""
