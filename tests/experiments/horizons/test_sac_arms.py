@@ -41,6 +41,16 @@ def test_effects_are_those_of_seeds_in_pairs(outcome: Outcome) -> None:
         assert found.n == 16
 
 
+def test_the_page_tells_what_carrying_gamma_is_worth_with_and_without_updates(outcome: Outcome) -> None:
+    page = " ".join((RESULTS.parents[1] / "docs" / "horizons.md").read_text().split())
+    told = []
+    for updates in ("", "-updates"):
+        more = _scores(outcome, f"carried{updates}") - _scores(outcome, f"kept{updates}")
+        interval = stats.ttest_1samp(more, 0.0).confidence_interval()
+        told.append(f"{more.mean():+.1f} [{interval.low:+.1f}, {interval.high:+.1f}]")
+    assert f"worth {told[0]} with one update per step and {told[1]} with more" in page
+
+
 def test_the_runs_are_those_that_were_preregistered(outcome: Outcome) -> None:
     study = sac_arms.preregistered_study(RESULTS)
     assert {cell.labels["rule"] for cell in outcome.cells} == set(study.rules["sac"])
