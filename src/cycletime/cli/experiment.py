@@ -16,10 +16,11 @@ from cycletime.cli.options import Count, Real, Text
 from cycletime.cli.output import print_status
 from cycletime.cli.study import WorkerOptions
 from cycletime.errors import InputError
+from cycletime.experiments.investigation import Size, scale_label
 from cycletime.rules.hyperparameters import align_columns
 
 if TYPE_CHECKING:
-    from cycletime.experiments.investigation import Experiment, Investigation, Size
+    from cycletime.experiments.investigation import Experiment, Investigation
     from cycletime.experiments.outcome import Results
     from cycletime.experiments.running import Workspace
 
@@ -53,27 +54,15 @@ class ResultsOptions:
 
         return results_folder(self.investigation) if self.results is None else self.results
 
-    def read(self) -> Results:
+    def read(self, *, some: bool = False) -> Results:
+        """The results; with `some`, refused where there are none of the investigation, as in a study's folder."""
         found: Results = self.declared.read(self.results_folder)
-        return found
-
-    def read_some(self) -> Results:
-        """The results; refused where there are none of the investigation, such as in a study's folder."""
-        found = self.read()
-        if found.outcomes.keys().isdisjoint(self.declared.study_names):
+        if some and found.outcomes.keys().isdisjoint(self.declared.study_names):
             raise InputError(
                 f"There are no results of '{self.investigation}' in {self.results_folder}: 'cycletime experiment "
                 f"collect {self.investigation}' makes a folder with them."
             )
         return found
-
-    def report_path(self, results: Path) -> Path | None:
-        """Where a report goes by default; None of a page that a checkout has, and that shows its own results."""
-        from cycletime.experiments.results import find_results
-
-        path, own = self.declared.report_path, find_results(self.investigation)
-        places = own and (own.resolve(), own.parents[1].resolve() / path)
-        return path if not path.suffix or (results.resolve(), path.resolve()) == places else None
 
     def print_json(self, name: str) -> None:
         make = self.declared.as_json.get(name)
@@ -93,8 +82,6 @@ class SizeOptions:
 
     @property
     def size(self) -> Size:
-        from cycletime.experiments.investigation import Size
-
         return Size(self.scale, self.seeds, self.fresh_seeds)
 
 
@@ -175,7 +162,6 @@ class RunExperiments(WorkerOptions, ExperimentSelection):
 
     def run(self) -> int:
         """Run what is left; status 1 if some runs failed."""
-        from cycletime.experiments.investigation import scale_label
         from cycletime.experiments.running import run_experiment
         from cycletime.studies.progress import StudyProgress
         from cycletime.studies.study_folder import format_states
@@ -255,7 +241,7 @@ class CollectResults(ResultsOptions):
         for name, (done, of) in unfinished.items():
             print(f"{name} is not finished and was left out: {done:,} of {of:,} runs are done")
         if kept:
-            see = "report" if self.report_path(results) else "verdicts"
+            see = "verdicts" if self.declared.report_path.suffix else "report"
             print(f"To see what they say: cycletime experiment {see} {self.investigation} --results {results}")
         return 0
 
@@ -322,7 +308,7 @@ class DrawFigures(ResultsOptions):
     def run(self) -> int:
         """Draw them; status 1 if one that was asked for has no results."""
         declared, out = self.declared, self.out or Path(f"{self.investigation}-figures")
-        wanted, data = self.chosen("figure", self.names, declared.figures), self.read_some()
+        wanted, data = self.chosen("figure", self.names, declared.figures), self.read(some=True)
         stems = dict.fromkeys(path.stem for path in declared.save_figures(data, out, wanted))
         count = "1 figure" if len(stems) == 1 else f"{len(stems)} figures"
         print(f"{count} in {out}" + (f": {', '.join(stems)}" if stems else ""))
@@ -340,12 +326,15 @@ class WriteReport(ResultsOptions):
     """Of the paper a folder; of horizons a page with marks <!-- made: NAME -->, whose figures go beside it."""
 
     def run(self) -> int:
-        data, out = self.read_some(), self.out or self.report_path(self.results_folder)
-        if out is None:
+        from cycletime.experiments.results import find_results
+
+        data, out, own = self.read(some=True), self.out or self.declared.report_path, find_results(self.investigation)
+        own_page = own and (own.resolve(), own.parents[1].resolve() / out)
+        if self.out is None and out.suffix and (self.results_folder.resolve(), out.resolve()) != own_page:
             raise InputError(
-                f"{self.declared.report_path} is a checkout's page, of its own results: give another page with marks, "
-                "such as a copy of it, as --out, or see 'cycletime experiment verdicts "
-                f"{self.investigation} --results {self.results_folder}'."
+                f"{out} is a checkout's page, of its own results: give another page with marks, such as a copy of it, "
+                f"as --out, or see 'cycletime experiment verdicts {self.investigation} --results "
+                f"{self.results_folder}'."
             )
         written = self.declared.write_report(data, out)
         studies = "1 study" if len(data.outcomes) == 1 else f"{len(data.outcomes)} studies"
