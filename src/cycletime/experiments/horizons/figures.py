@@ -18,10 +18,10 @@ from cycletime.duration import Duration
 from cycletime.experiments.horizons.ranking import START_KINDS, Array, RuleComparison
 from cycletime.experiments.horizons.results import Evidence, all_evidence
 from cycletime.experiments.outcome import NotRunError, Outcome, Results
+from cycletime.reports import drawing
 from cycletime.reports.drawing import TITLE_SIZE
-from cycletime.reports.figure_style import STYLE, add_footer, save_figure
+from cycletime.reports.figure_style import STYLE, add_footer
 from cycletime.rules.quantities import decay_in_seconds
-from cycletime.training.atomic_files import make_folder
 
 FORMATS = ("png", "svg")
 _COLUMNS = 3
@@ -29,14 +29,13 @@ _COLUMNS = 3
 
 def save_figures(results: Results, folder: Path, only: Sequence[str] = ()) -> list[Path]:
     """Draw and write the figures of what was run, or some; the same results give the same bytes."""
-    make_folder(folder)
-    paths: list[Path] = []
+    drawn: dict[str, Figure] = {}
     for evidence, (name, draw) in product(all_evidence(results), FIGURES.items()):
         stem = f"{evidence.spec.prefix}{name}"
         if stem in (only or (stem,)):
             with suppress(NotRunError), mpl.rc_context(STYLE):
-                paths += save_figure(draw(evidence), folder, stem, FORMATS)
-    return paths
+                drawn[stem] = draw(evidence)
+    return drawing.save_figures(drawn, folder, FORMATS)
 
 
 def draw_tuned_horizons(evidence: Evidence) -> Figure:
