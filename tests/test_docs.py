@@ -115,7 +115,7 @@ def test_the_examples_are_those_of_the_page() -> None:
 def test_the_page_of_studies_has_every_key_of_their_files() -> None:
     with pytest.raises(InputError) as refused:
         study_from_table({"nothing": 1})
-    keys = str(refused.value).partition("it has ")[2].split(", ")
+    keys = str(refused.value).partition("it has ")[2].rstrip(".").split(", ")
     table = re.findall(r"^\| (`.*?) \|", (ROOT / "docs" / "studies.md").read_text(), re.MULTILINE)
     named = set(re.findall(r"`\[?(\w+)", " ".join(table)))
     assert len(keys) > 20
