@@ -21,6 +21,7 @@ from mkdocs.config import load_config
 
 import cycletime
 from cycletime.cli import main
+from cycletime.errors import InputError
 from cycletime.rules import PPO
 from cycletime.studies.spec_file import study_from_table
 from cycletime.studies.tuning_spec import tuning_from_table
@@ -109,6 +110,16 @@ def test_studies_and_tunings_can_be_read(page: Path, text: str) -> None:
 def test_the_examples_are_those_of_the_page() -> None:
     page = (ROOT / "docs" / "studies.md").read_text()
     assert (ROOT / "docs" / "examples" / "reacher-quick.toml").read_text() in page
+
+
+def test_the_page_of_studies_has_every_key_of_their_files() -> None:
+    with pytest.raises(InputError) as refused:
+        study_from_table({"nothing": 1})
+    keys = str(refused.value).partition("it has ")[2].rstrip(".").split(", ")
+    table = re.findall(r"^\| (`.*?) \|", (ROOT / "docs" / "studies.md").read_text(), re.MULTILINE)
+    named = set(re.findall(r"`\[?(\w+)", " ".join(table)))
+    assert len(keys) > 20
+    assert named.issuperset(keys)
 
 
 def test_links_between_pages_lead_somewhere() -> None:

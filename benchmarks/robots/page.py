@@ -31,13 +31,15 @@ COMMAND = "python -m benchmarks.robots.page"
 def counts_text(judgement: Judgement) -> str:
     """How much of the plan there is, and what failed."""
     rows, trial = judgement.rows, judgement.trial
-    done = rows.finished() & {run.key for run in trial.runs}
+    keys = [{run.key for run in trial.runs if (run.stage == BUDGET) == is_budget} for is_budget in (False, True)]
+    planned, budgets = (f"{len(rows.finished() & each)} of {len(each)}" for each in keys)
     hours = sum(row["wall_s"] for row in rows.runs) / 3600
     devices = ", ".join(sorted({row["device"] for row in rows.runs})) or "no machine"
     shorter, longer = len(judgement.tasks("shorter")), len(judgement.tasks("longer"))
     failed = "; ".join(f"{each['key']}: {each['message']}" for each in rows.failures) or "none"
     return (
-        f"{len(done)} of {len(trial.runs)} planned runs are made ({hours:.1f} hours, several side by side; {devices}). "
+        f"{planned} planned runs and {budgets} budget runs are made ({hours:.1f} hours, several side by side; "
+        f"{devices}). "
         f"Of {len(trial.tasks)} tasks {shorter} can be judged at shorter cycle times and {longer} at longer ones; it "
         f"takes {FEWEST_TASKS}, {FEWEST_ROBOTS} of them robots, to change the default. Failures: {failed}."
     )

@@ -83,3 +83,17 @@ def test_the_command_writes_page_and_figure(tmp_path: Path, monkeypatch: pytest.
     assert (tmp_path / "figures" / "robots" / "scores.png").stat().st_size > 1000
     with pytest.raises(InputError, match="The page has a part 'nothing'"):
         page.filled("<!-- made: nothing -->\n<!-- end -->", judged(BETTER))
+
+
+def test_runs_that_fix_budgets_are_counted_apart() -> None:
+    """As the notebook counts, whose runs are those that are compared."""
+    text = page.counts_text(Judgement(TRIAL, read_rows([RESULTS / "rows.jsonl"])))
+    assert text.startswith("8 of 410 planned runs and 2 of 17 budget runs are made (")
+
+
+def test_the_page_tells_how_long_budget_runs_took_after_their_first_interval() -> None:
+    text = " ".join(page.PAGE.read_text().split())
+    for run in read_rows([RESULTS / "rows.jsonl"]).runs:
+        if run["stage"] == "budget":
+            _, first, *_, last = run["curve"]["wall_s"]
+            assert f"{last - first:.0f} s on {run['task']}" in text

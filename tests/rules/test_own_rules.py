@@ -69,6 +69,7 @@ def test_a_number_is_read_as_itself_to_the_last_digit(steps: float, exponent: fl
             "'per secnd, of a decay' is no law: give one of kept, count, ",
         ),
         ({"mine": {"discount": "powr"}}, "'powr' is no law: give one of kept, count, power, "),
+        ({"mine": {"discount": "counts"}}, "times-square-root, rho-power, capped-rho-power; did you mean count?"),
         ({"mine": {"discount": "powr"}}, "; did you mean power?"),
         ({"mine": {"clip": "rho-power"}}, "needs exponent: give { law = 'rho-power', exponent = NUMBER }."),
         ({"mine": {"clip": {"law": "rho-power", "exponent": "half"}}}, "exponent is 'half': it must be a number."),

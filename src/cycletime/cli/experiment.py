@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, arg, subcommand
@@ -15,10 +16,11 @@ from cycletime.cli.options import Count, Real, Text
 from cycletime.cli.output import print_status
 from cycletime.cli.study import WorkerOptions
 from cycletime.errors import InputError
+from cycletime.experiments.investigation import Size, scale_label
 from cycletime.rules.hyperparameters import align_columns
 
 if TYPE_CHECKING:
-    from cycletime.experiments.investigation import Experiment, Investigation, Size
+    from cycletime.experiments.investigation import Experiment, Investigation
     from cycletime.experiments.outcome import Results
     from cycletime.experiments.running import Workspace
 
@@ -51,8 +53,14 @@ class ResultsOptions:
 
         return results_folder(self.investigation) if self.results is None else self.results
 
-    def read(self) -> Results:
+    def read(self, *, some: bool = False) -> Results:
+        """The results; with `some`, refused where there are none of the investigation, as in a study's folder."""
         found: Results = self.declared.read(self.results_folder)
+        if some and found.outcomes.keys().isdisjoint(self.declared.study_names):
+            raise InputError(
+                f"There are no results of '{self.investigation}' in {self.results_folder}: 'cycletime experiment "
+                f"collect {self.investigation}' makes a folder with them."
+            )
         return found
 
     def print_json(self, name: str) -> None:
@@ -73,8 +81,6 @@ class SizeOptions:
 
     @property
     def size(self) -> Size:
-        from cycletime.experiments.investigation import Size
-
         return Size(self.scale, self.seeds, self.fresh_seeds)
 
 
@@ -126,8 +132,10 @@ class ListExperiments(ResultsOptions, SizeOptions):
         from cycletime.experiments.results import find_results
         from cycletime.experiments.running import Workspace, experiment_row
 
-        declared, folder = self.declared, self.results or find_results(self.investigation)
-        workspace = Workspace(investigation=declared, out=Path(self.investigation), results=folder, size=self.size)
+        declared, own = self.declared, find_results(self.investigation)
+        folder = self.results or own
+        planned = own or self.results_folder if declared.follows_results else None  # whose sizes are known
+        workspace = Workspace(investigation=declared, out=Path(self.investigation), results=planned, size=self.size)
         data = Results({}) if folder is None else declared.read(folder)
         found = [experiment_row(experiment, workspace, data) for experiment in declared.experiments.values()]
         if self.json:
@@ -138,8 +146,8 @@ class ListExperiments(ResultsOptions, SizeOptions):
         rows = [(row["name"], f"{row['runs']:,}", f"{row['simulated_h']:,.0f}", row["results"]) for row in every]
         head = ("experiment", "runs", "simulated hours", "results")
         print("\n".join(align_columns([head, *rows], right=(1, 2), underlined=False)), end="\n\n")
-        if any("simulated robot" in row["where"] for row in found):
-            print("Those with '-robot' in their names are on a simulated robot.")
+        if robots := [row["name"] for row in found if "simulated robot" in row["where"]]:
+            print(fill(f"On a simulated robot: {', '.join(robots)}.", 80, break_on_hyphens=False))
         print(f"'cycletime experiment run {self.investigation} NAME' runs an experiment.")
         return 0
 
@@ -153,7 +161,6 @@ class RunExperiments(WorkerOptions, ExperimentSelection):
 
     def run(self) -> int:
         """Run what is left; status 1 if some runs failed."""
-        from cycletime.experiments.investigation import scale_label
         from cycletime.experiments.running import run_experiment
         from cycletime.studies.progress import StudyProgress
         from cycletime.studies.study_folder import format_states
@@ -233,7 +240,8 @@ class CollectResults(ResultsOptions):
         for name, (done, of) in unfinished.items():
             print(f"{name} is not finished and was left out: {done:,} of {of:,} runs are done")
         if kept:
-            print(f"To see what they say: cycletime experiment report {self.investigation} --results {results}")
+            see = "verdicts" if self.declared.report_path.suffix else "report"
+            print(f"To see what they say: cycletime experiment {see} {self.investigation} --results {results}")
         return 0
 
 
@@ -299,7 +307,7 @@ class DrawFigures(ResultsOptions):
     def run(self) -> int:
         """Draw them; status 1 if one that was asked for has no results."""
         declared, out = self.declared, self.out or Path(f"{self.investigation}-figures")
-        wanted, data = self.chosen("figure", self.names, declared.figures), self.read()
+        wanted, data = self.chosen("figure", self.names, declared.figures), self.read(some=True)
         stems = dict.fromkeys(path.stem for path in declared.save_figures(data, out, wanted))
         count = "1 figure" if len(stems) == 1 else f"{len(stems)} figures"
         print(f"{count} in {out}" + (f": {', '.join(stems)}" if stems else ""))
@@ -317,7 +325,16 @@ class WriteReport(ResultsOptions):
     """Of the paper a folder; of horizons a page with marks <!-- made: NAME -->, whose figures go beside it."""
 
     def run(self) -> int:
-        data, out = self.read(), self.out or self.declared.report_path
+        from cycletime.experiments.results import find_results
+
+        data, out, own = self.read(some=True), self.out or self.declared.report_path, find_results(self.investigation)
+        own_page = own and (own.resolve(), own.parents[1].resolve() / out)
+        if self.out is None and out.suffix and (self.results_folder.resolve(), out.resolve()) != own_page:
+            raise InputError(
+                f"{out} is a checkout's page, of its own results: give another page with marks, such as a copy of it, "
+                f"as --out, or see 'cycletime experiment verdicts {self.investigation} --results "
+                f"{self.results_folder}'."
+            )
         written = self.declared.write_report(data, out)
         studies = "1 study" if len(data.outcomes) == 1 else f"{len(data.outcomes)} studies"
         page = ": open report.html in a browser" if any(path.name == "report.html" for path in written) else ""

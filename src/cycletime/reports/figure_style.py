@@ -115,17 +115,9 @@ def add_footer(figure: Figure, legend: Iterable[Sequence[Artist]], caption: str)
     figure.text(0.5, _MARGIN / whole, "\n".join(lines), ha="center", va="bottom", fontsize=_CAPTION_SIZE)
     for index, row in enumerate(rows):
         top = below - _MARGIN - index * _LEGEND_ROW
-        figure.legend(
-            handles=row,
-            loc="upper center",
-            bbox_to_anchor=(0.5, top / whole),
-            ncols=len(row),
-            frameon=False,
-            fontsize=_LEGEND_SIZE,
-            handlelength=3,
-            borderpad=0,
-            borderaxespad=0,
-        )
+        place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, top / whole), "borderaxespad": 0}
+        look: dict[str, Any] = {"frameon": False, "fontsize": _LEGEND_SIZE, "handlelength": 3, "borderpad": 0}
+        figure.legend(handles=row, ncols=len(row), **place, **look)
 
 
 def _letters_per_line(width: float, size: float) -> int:

@@ -103,16 +103,9 @@ def _seeds_range(cells: Iterable[FigureCell]) -> str:
 
 def reference_lines(task: str, dts: Sequence[Duration]) -> list[LineSpec]:
     """Reference scores without learning, as lines against the cycle time; none of a task without references."""
-    return [
-        LineSpec(
-            name,
-            (),
-            _REFERENCE_COLOURS[name],
-            DASHES[3],
-            values=tuple(None if each is None else each.mean for each in found),
-        )
-        for name, found in references_by_name(task, dts).items()
-    ]
+    known = references_by_name(task, dts).items()
+    means = {name: tuple(None if each is None else each.mean for each in found) for name, found in known}
+    return [LineSpec(name, (), _REFERENCE_COLOURS[name], DASHES[3], values=values) for name, values in means.items()]
 
 
 def references_by_name(task: str, dts: Sequence[Duration]) -> dict[str, list[Reference | None]]:
@@ -122,10 +115,6 @@ def references_by_name(task: str, dts: Sequence[Duration]) -> dict[str, list[Ref
 
 
 def _is_below_nothing(summary: Summary) -> bool:
-    nothing = dict(
-        zip(summary.panel.dts, references_by_name(summary.panel.task, summary.panel.dts).get(NOTHING, ()), strict=False)
-    )
-    return any(
-        found is not None and (reference := nothing.get(dt)) is not None and found.value < reference.mean
-        for (_, dt), found in summary.estimates.items()
-    )
+    known = {(dt, each.name): each.mean for dt in summary.panel.dts for each in references(summary.panel.task, dt)}
+    found = {place: each.value for place, each in summary.estimates.items() if each is not None}
+    return any(value < known.get((dt, NOTHING), value) for (_, dt), value in found.items())

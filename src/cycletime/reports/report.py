@@ -33,12 +33,7 @@ class Report:
 
     @classmethod
     def of(
-        cls,
-        folder: StudyFolder,
-        *,
-        measure: str = "average",
-        statistics: Statistics | None = None,
-        command: str = "",
+        cls, folder: StudyFolder, *, measure: str = "average", statistics: Statistics | None = None, command: str = ""
     ) -> Report:
         """Read a study, finished or not, and compute what it says; `command` is what it says that it was made by."""
         if measure not in MEASURES:

@@ -137,7 +137,8 @@ def law_named(name: str) -> Law:
             return make_law(float(found[1]))
     if needed := [parameter for known, parameter in _PARAMETERS if known == name]:
         raise InputError(f"{quote(name)} needs {needed[0]}: give {{ law = {name!r}, {needed[0]} = NUMBER }}.")
-    raise InputError(f"{quote(name)} is no law: give one of {', '.join(_LAWS)}{did_you_mean(name, _LAWS)}")
+    names = dict.fromkeys((*_LAWS, *(law for law, _ in _PARAMETERS)))
+    raise InputError(f"{quote(name)} is no law: give one of {', '.join(names)}{did_you_mean(name, names)}")
 
 
 def _law_of_table(table: Mapping[str, object]) -> Law:

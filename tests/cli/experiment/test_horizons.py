@@ -1,5 +1,6 @@
 """`cycletime experiment` of horizons as people type it."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from cycletime.cli import main
+from cycletime.experiments import results as experiment_results
 from cycletime.experiments.horizons.candidates import SAC_SEARCH, SAC_TRIAL, SEARCH
 from cycletime.experiments.outcome import Outcome, OutcomeCell
 from cycletime.studies.spec import Tuned
@@ -18,6 +20,7 @@ from tests.experiments.horizons.freezing import freeze
 from tests.experiments.horizons.made import save_results, save_trial
 from tests.studies.small import finished, specs_of
 
+RESULTS = Path(__file__).parents[3] / "results" / "horizons"
 pytestmark = pytest.mark.usefixtures("few_draws")
 
 
@@ -51,7 +54,9 @@ def test_what_a_pack_has_made_is_kept(tmp_path: Path, capsys: pytest.CaptureFixt
     assert (
         main(["experiment", "collect", "horizons", str(tmp_path / "out"), "--results", str(tmp_path / "results")]) == 0
     )
-    assert "tuning-reacher.npz" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "tuning-reacher.npz" in said
+    assert f"cycletime experiment verdicts horizons --results {tmp_path / 'results'}\n" in said
     kept = Outcome.load(tmp_path / "results" / "tuning-reacher.npz")
     assert [list(cell.scores) for cell in kept.cells] == [[0, 1], [0, 1]]
     assert kept.cells[0].curves.shape == (2, 10)
@@ -126,6 +131,42 @@ def test_the_trial_is_packed_and_judged(tmp_path: Path, capsys: pytest.CaptureFi
     assert "12 starting points on pendulum, cart-pole, mountain-car, acrobot" in told
     assert "than the paper's rules." in told
     assert "The winner is " in told
+
+
+def test_the_list_has_results_of_a_single_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """How large the others are, which follow from earlier ones, is known of the checkout's."""
+    (tmp_path / "sac-arms.npz").write_bytes((RESULTS / "sac-arms.npz").read_bytes())
+    assert main(["experiment", "list", "horizons", "--results", str(tmp_path)]) == 0
+    rows = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line}
+    assert rows["search"] == ["search", "5,740", "19,133", "none"]
+    assert rows["sac-arms"][-2:] == ["16", "seeds"]
+    assert rows["On"] == ["On", "a", "simulated", "robot:", "sac-arms."]
+
+
+def test_the_page_of_a_checkout_is_not_made_of_other_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, other = tmp_path / "checkout", tmp_path / "hz" / "results"
+    for folder in (root / "results" / "horizons", root / "docs", other):
+        folder.mkdir(parents=True)
+        (folder / "sac-arms.npz").write_bytes((RESULTS / "sac-arms.npz").read_bytes())
+    page = root / "docs" / "horizons.md"
+    page.write_text("<!-- made: sac-arms -->\n<!-- end -->\n")
+    copy = Path(shutil.copy(page, tmp_path / "copy.md"))
+    monkeypatch.setattr(experiment_results, "find_results", lambda name: root / "results" / name)
+    monkeypatch.chdir(root)
+    assert main(["experiment", "report", "horizons", "--results", str(other)]) == 2
+    assert capsys.readouterr().err == (
+        "cycletime: docs/horizons.md is a checkout's page, of its own results: give another page with marks, such as a "
+        f"copy of it, as --out, or see 'cycletime experiment verdicts horizons --results {other}'.\n"
+    )
+    assert "kept" not in page.read_text()
+    assert main(["experiment", "report", "horizons", "--results", str(other), "--out", str(copy)]) == 0
+    assert "kept" in copy.read_text()
+    assert main(["experiment", "report", "horizons"]) == 0
+    assert page.read_text() == copy.read_text()
+    monkeypatch.chdir(tmp_path)
+    assert main(["experiment", "report", "horizons"]) == 2, "there is no such page in this folder"
 
 
 def test_the_same_of_sac(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,8 @@ from cycletime.experiments import results as paper_results
 from cycletime.experiments.paper.claims import CLAIMS
 from cycletime.experiments.paper.experiments import EXPERIMENTS
 
+HORIZONS = Path(__file__).parents[3] / "results" / "horizons"
+
 
 def said(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
     verb, *rest = words
@@ -30,7 +32,7 @@ def test_the_list_has_every_experiment_in_80_columns_and_as_json(
     assert " ".join(rows["ppo-scaled"].split()) == "ppo-scaled 300 1,667 2 seeds, 1 %"
     assert rows["ppo-grid"].endswith("1 of 2 studies")
     assert " ".join(rows["ppo-robot"].split()) == "ppo-robot 15 25 none"
-    assert "Those with '-robot' in their names are on a simulated robot." in lines
+    assert "On a simulated robot: ppo-robot, ppo-robot-2000, sac-robot, ppo-robot-fresh," in lines
     told = json.loads(said(capsys, "list", "--results", str(results), "--json", "--seeds", "2", "--scale", "0.01"))
     (scaled,) = (row for row in told if row["name"] == "ppo-scaled")
     assert (scaled["runs"], scaled["n"], scaled["scale"]) == (20, [2], 0.01)
@@ -75,6 +77,16 @@ def test_a_report_is_made_by_one_command(results: Path, tmp_path: Path, capsys: 
     assert told == f"Figures, tables and verdicts from 2 studies are in {tmp_path}: open report.html in a browser\n"
     assert {"index.md", "claims.json"} < {path.name for path in tmp_path.iterdir()}
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {"ppo-tuned.md", "ppo-tuned.json"}
+
+
+@pytest.mark.parametrize("verb", ["report", "figures"])
+def test_a_folder_without_results_is_refused_and_nothing_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    """A study's folder, for example, or another investigation's results."""
+    words = (verb, "--results", str(HORIZONS), "--out", str(tmp_path / "out"))
+    assert said(capsys, *words, status=2).startswith(f"cycletime: There are no results of 'paper' in {HORIZONS}: ")
+    assert not (tmp_path / "out").exists()
 
 
 def test_without_any_results_all_is_not_run(

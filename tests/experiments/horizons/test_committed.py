@@ -135,6 +135,23 @@ def test_the_rule_with_the_name_is_the_winner(algorithm: str) -> None:
     assert kept.spec.usual.rules["horizons"].laws == preregistered_rules(RESULTS, kept.spec)[kept.trial.winner].laws
 
 
+def test_the_page_counts_all_runs() -> None:
+    counts = dict.fromkeys(ALGORITHM_SPECS, 0)
+    for outcome in read_results(RESULTS).outcomes.values():
+        counts[outcome.cells[0].labels["algorithm"]] += outcome.about["runs"]
+    told = f"{sum(counts.values()):,} runs: {counts['ppo']:,} of PPO and {counts['sac']:,} of SAC"
+    assert told in PAGE.read_text()
+
+
+def test_the_readme_quotes_the_trial_over_tasks() -> None:
+    trial = KEPT["ppo"].trial
+    found = trial.over_tasks("floor-6", "tuned", "average", "dt-aware")
+    more = {task: trial.interval("floor-6", "tuned", "average", "dt-aware", task=task).value for task in trial.dts}
+    assert sum(each < 0 for each in more.values()) == 1
+    told = f"over tasks {found.value:.2f} more [{found.low:.2f}, {found.high:.2f}], on one less"
+    assert told in (ROOT / "README.md").read_text()
+
+
 def test_the_page_s_figures_are_there() -> None:
     for target in re.findall(r"\]\((figures/horizons/[^)]+)\)", PAGE.read_text()):
         assert (PAGE.parent / target).exists()

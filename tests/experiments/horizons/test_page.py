@@ -1,11 +1,13 @@
 """The page's parts that are made, and what stands around them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cycletime.errors import InputError
 from cycletime.experiments.horizons import figures
+from cycletime.experiments.horizons.declaration import HORIZONS
 from cycletime.experiments.horizons.page import PARTS, fill_page, write_page
 from cycletime.experiments.horizons.results import Evidence, all_evidence
 from cycletime.experiments.outcome import read_results
@@ -20,6 +22,20 @@ def test_all_parts_are_made_and_the_words_stay(evidence: Evidence) -> None:
     assert text.endswith("<!-- end -->\n\nMore words")
     assert f"The winner is {evidence.trial.winner}." in text
     assert fill_page(text, [evidence]) == text
+
+
+def test_what_is_made_of_runs_that_are_scaled_down_says_so(evidence: Evidence) -> None:
+    outcomes = dict(evidence.results.outcomes)
+    tuning = outcomes["tuning-pendulum"]
+    outcomes["tuning-pendulum"] = replace(tuning, about={**tuning.about, "scale": 0.01})
+    scaled = replace(evidence.results, outcomes=outcomes)
+    label = "(scaled down to 1 % of the environment steps)"
+    assert fill_page(PAGE, [Evidence(scaled)]).count(f"\n\n{label}\n\n<!-- end -->") == len(PARTS)
+    assert f"3 runs of each cell {label}; 0 is" in HORIZONS.verdicts["ppo"](scaled)
+    assert f"3 runs of each cell {label}; 0 is" in HORIZONS.tables["search"](scaled)
+    assert label not in fill_page(PAGE, [evidence]) + HORIZONS.verdicts["ppo"](evidence.results)
+    drawn = figures.FIGURES["trial"](Evidence(scaled))
+    assert any(label in " ".join(text.get_text().split()) for text in drawn.texts)
 
 
 def test_a_part_that_nobody_makes_is_refused(evidence: Evidence) -> None:

@@ -1,5 +1,6 @@
 """SAC's gamma and updates, each kept or carried: effects as written out by hand, and what the committed runs say."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,16 @@ def test_effects_are_those_of_seeds_in_pairs(outcome: Outcome) -> None:
         assert found.n == 16
 
 
+def test_the_page_tells_what_carrying_gamma_is_worth_with_and_without_updates(outcome: Outcome) -> None:
+    page = " ".join((RESULTS.parents[1] / "docs" / "horizons.md").read_text().split())
+    told = []
+    for updates in ("", "-updates"):
+        more = _scores(outcome, f"carried{updates}") - _scores(outcome, f"kept{updates}")
+        interval = stats.ttest_1samp(more, 0.0).confidence_interval()
+        told.append(f"{more.mean():+.1f} [{interval.low:+.1f}, {interval.high:+.1f}]")
+    assert f"worth {told[0]} with one update per step and {told[1]} with more" in page
+
+
 def test_the_runs_are_those_that_were_preregistered(outcome: Outcome) -> None:
     study = sac_arms.preregistered_study(RESULTS)
     assert {cell.labels["rule"] for cell in outcome.cells} == set(study.rules["sac"])
@@ -59,6 +70,21 @@ def test_updates_help_and_gamma_makes_no_difference(outcome: Outcome) -> None:
         "'Keep gamma, with more updates' is not recommended at longer cycles.",
         "A kept gamma is called as good as a carried one, within 20.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("n", "scale", "are"), [(1, 1.0, "8"), (3, 0.01, "24 (scaled down to 1 % of the"), (16, 0.5, "128 (sc")]
+)
+def test_there_is_no_verdict_before_all_runs_are_there(outcome: Outcome, n: int, scale: float, are: str) -> None:
+    fewer = replace(
+        outcome,
+        cells=tuple(replace(cell, seeds=cell.seeds[:n], scores=cell.scores[:n]) for cell in outcome.cells),
+        about={**outcome.about, "scale": scale, "runs": n * len(outcome.cells)},
+    )
+    said = sac_arms.verdicts_text(fewer)
+    assert f"No verdict before all 128 runs are there: these are {are}" in said
+    assert "| carried-updates |" in said
+    assert not any(words in said for words in ("recommended", "as good as", "interaction"))
 
 
 def test_conclusions_follow_the_criteria() -> None:

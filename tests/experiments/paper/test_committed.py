@@ -18,6 +18,7 @@ from cycletime.experiments.paper.claims import CHANGES, CLAIMS, claims_as_json
 from cycletime.experiments.paper.data import BATCHES, DTS, PaperResults, read_paper_results
 from cycletime.experiments.paper.experiments import FIRST_SEEDS, PRESPECIFIED_SEEDS
 from cycletime.experiments.paper.report import changes_table, judge_all
+from cycletime.experiments.paper.sac_claims import ROBOT_SCALED
 from cycletime.experiments.paper.tables import tuned_table
 from cycletime.statistics import holm_corrected
 from cycletime.tasks.references import references
@@ -271,11 +272,28 @@ def test_the_page_s_fresh_pairs_on_the_robot_are_those_of_the_runs() -> None:
     longer = told("ppo-robot-2000-fresh", start, kept)
     assert "With 200 fresh pairs it is {} less ({} to {})".format(*longer) in page
     assert "from b = 2000 10 ms ends {} below 40 ms, {} to {}, and the bound is 40".format(*longer) in page
-    assert "{} above kept ones ({} to {})".format(*told("ppo-robot-2000-fresh", aware, kept)) in page
+    assert "end {} above kept ones ({} to {})".format(*told("ppo-robot-2000-fresh", aware, kept)) in page
     assert "and still {} below 40 ms ({} to {})".format(*told("ppo-robot-2000-fresh", start, aware)) in page
-    conditions = judge(data, next(each for each in CLAIMS if each.number == "14")).conditions
+    claim = next(each for each in CLAIMS if each.number == "14")
+    conditions = judge(data, claim).conditions
     assert [each.p_holds < 0.025 for each in conditions] == [True, True, True, False, True]
     assert min(each.p_fails for each in conditions) > 0.025
+    *_, by_score = claim.elsewhere
+    assert by_score.word(judge(data, by_score).verdict) == "not decided"
+
+
+def test_the_page_tells_that_learning_from_2000_is_slower_with_carried_values() -> None:
+    """By the page's own score, where the criteria go by final returns."""
+    page, study = _in_one_line(PAGE), read_paper_results(RESULTS).outcome("ppo-robot-2000-fresh")
+    aware, kept, start = (study.cell(rule=rule, dt=dt).scores for rule, dt in ROBOT)
+    less = []
+    for other in (kept, start):
+        interval = ttest_rel(other, aware).confidence_interval()
+        less += [f"{_mean(other - aware):.0f}", f"{interval.low:.0f}", f"{interval.high:.0f}"]
+    assert (
+        "dt-aware values are {} worse than kept ones ({} to {}) and {} worse than 40 ms ({} to {})".format(*less)
+        in page
+    )
 
 
 def test_the_page_s_sac_on_the_robot_is_that_of_the_runs() -> None:
@@ -287,7 +305,13 @@ def test_the_page_s_sac_on_the_robot_is_that_of_the_runs() -> None:
     assert ".99 is {:.1f} below itself at 40 ms ({:.1f} to {:.1f})".format(*lost) in page
     assert "gamma_2 is {:.1f} above .99 ({:.1f} to {:.1f})".format(*kept) in page
     assert "gamma_1 {:.1f} above gamma_2 ({:.1f} to {:.1f})".format(*scaled) in page
-    assert f"{-below:.0f} below the peak at 40 ms ({-least:.0f} to {-most:.0f})" in page
+    assert f"{-below:.0f} below the paper's peak at 40 ms, .923 ({-least:.0f} to {-most:.0f})" in page
+    sweep, scaled_runs = data.outcome("sac-robot-sweep"), data.outcome("sac-robot-120ms").cell(discount=ROBOT_SCALED)
+    best = max(sweep.cells, key=lambda cell: cell.scores.mean())
+    interval = ttest_rel(best.scores, scaled_runs.scores).confidence_interval()
+    behind = _mean(best.scores - scaled_runs.scores), interval.low, interval.high
+    assert f"{best.values['discount']:.3f}" == "0.851"
+    assert "below ours, .851, {:.0f} ({:.0f} to {:.0f})".format(*behind) in page
     assert "ends {:.0f} above .99 ({:.0f} to {:.0f})".format(*longer) in page
 
 

@@ -1,5 +1,11 @@
 """The first sentences of the paper's page, of made-up runs."""
 
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cycletime.experiments.outcome import OutcomeCell
 from cycletime.experiments.paper.claims import CLAIMS
 from cycletime.experiments.paper.data import PaperResults
 from cycletime.experiments.paper.report import summary_sentences
@@ -26,13 +32,22 @@ def test_the_answer_is_what_the_rule_is_worth() -> None:
 
 def test_the_answer_tells_what_became_of_values_on_the_simulated_robot() -> None:
     data = better("dt-aware", "ppo-robot")
-    kept, aware = (data.outcomes["ppo-robot"].cell(rule=rule, dt="10ms") for rule in ("baseline", "dt-aware"))
-    ends = [f"{cell.curves[:, 90:].mean():.3g}" for cell in (kept, aware)]
-    told = answer(data)[0]
-    assert told.startswith("On a simulated robot PPO's values for 40 ms end at a return of")
-    assert told.endswith(
-        f"at {ends[0]} when they are kept at 10 ms, and at {ends[1]} when the rule carries them (n = 10)."
-    )
+    study = data.outcomes["ppo-robot"]
+    places = (("baseline", "40ms"), ("baseline", "10ms"), ("dt-aware", "10ms"))
+    ends = [f"{study.cell(rule=rule, dt=dt).curves[:, 90:].mean():.3g}" for rule, dt in places]
+    returns = f"{ends[0]}, {ends[1]} and {ends[2]}"
+    told = f"On a simulated robot PPO's values for 40 ms end at returns of {returns} (n = 10)"
+    where = ": there, when they are kept at 10 ms, and when the rule carries them."
+    assert answer(data)[0] == told + where
+    fewer = replace(study, name="ppo-robot-fresh")
+    assert answer(PaperResults({**data.outcomes, fewer.name: fewer}))[0] == told + where, "while seeds are to come"
+    more = replace(fewer, cells=tuple(_twenty_times(cell) for cell in fewer.cells))
+    assert answer(PaperResults({**data.outcomes, more.name: more}))[0] == f"{told}, or {returns} (n = 200){where}"
+
+
+def _twenty_times(cell: OutcomeCell) -> OutcomeCell:
+    again: dict[str, Any] = {name: np.concatenate([getattr(cell, name)] * 20) for name in ("scores", "plain", "curves")}
+    return replace(cell, seeds=tuple(range(200)), **again)
 
 
 def test_the_answer_tells_what_a_tuned_gamma_is_worth_where_it_is_better() -> None:

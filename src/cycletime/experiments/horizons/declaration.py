@@ -17,13 +17,14 @@ from cycletime.experiments.outcome import Results, read_results
 
 
 def _ranking(spec: AlgorithmSpec, stage: str, results: Results) -> str:
-    return ranking_text(getattr(Evidence(results, spec), stage))
+    evidence = Evidence(results, spec)
+    return ranking_text(getattr(evidence, stage), evidence.scale_label)
 
 
 def _verdicts(spec: AlgorithmSpec, results: Results) -> str:
     evidence = Evidence(results, spec)
     verdicts = verdicts_text(evidence.trial, evidence.predictions)
-    return f"{ranking_text(evidence.trial)}\n{verdicts}\n"
+    return f"{ranking_text(evidence.trial, evidence.scale_label)}\n{verdicts}\n"
 
 
 def _save_figures(results: Results, folder: Path, only: Sequence[str] = ()) -> list[Path]:

@@ -15,14 +15,13 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from cycletime.duration import Duration
-from cycletime.experiments.horizons.candidates import AlgorithmSpec
 from cycletime.experiments.horizons.ranking import START_KINDS, Array, RuleComparison
 from cycletime.experiments.horizons.results import Evidence, all_evidence
 from cycletime.experiments.outcome import NotRunError, Outcome, Results
+from cycletime.reports import drawing
 from cycletime.reports.drawing import TITLE_SIZE
-from cycletime.reports.figure_style import STYLE, add_footer, save_figure
+from cycletime.reports.figure_style import STYLE, add_footer
 from cycletime.rules.quantities import decay_in_seconds
-from cycletime.training.atomic_files import make_folder
 
 FORMATS = ("png", "svg")
 _COLUMNS = 3
@@ -30,14 +29,13 @@ _COLUMNS = 3
 
 def save_figures(results: Results, folder: Path, only: Sequence[str] = ()) -> list[Path]:
     """Draw and write the figures of what was run, or some; the same results give the same bytes."""
-    make_folder(folder)
-    paths: list[Path] = []
+    drawn: dict[str, Figure] = {}
     for evidence, (name, draw) in product(all_evidence(results), FIGURES.items()):
         stem = f"{evidence.spec.prefix}{name}"
         if stem in (only or (stem,)):
             with suppress(NotRunError), mpl.rc_context(STYLE):
-                paths += save_figure(draw(evidence), folder, stem, FORMATS)
-    return paths
+                drawn[stem] = draw(evidence)
+    return drawing.save_figures(drawn, folder, FORMATS)
 
 
 def draw_tuned_horizons(evidence: Evidence) -> Figure:
@@ -54,7 +52,7 @@ def draw_tuned_horizons(evidence: Evidence) -> Figure:
         figure,
         [],
         f"Colour: the mean return over learning{trace}, from the lowest (dark) to the highest (bright) at that cycle "
-        f"time; circles: the best. {seeds} seeds of each cell. {_algorithm_note(evidence.spec)}",
+        f"time; circles: the best. {seeds} seeds of each cell. {_algorithm_note(evidence)}",
     )
     return figure
 
@@ -82,7 +80,7 @@ def _label(axes: Axes, title: str, dts: Sequence[Duration], rows: Sequence[str])
     axes.set_title(title, fontsize=TITLE_SIZE, fontweight="bold")
 
 
-def draw_scores(comparison: RuleComparison, candidates: Sequence[str]) -> Figure:
+def draw_scores(evidence: Evidence, comparison: RuleComparison, candidates: Sequence[str]) -> Figure:
     """Normalised scores from each starting point to each other cycle time, a map for each task and rule."""
     tasks, rules = list(comparison.dts), [*candidates, *reversed(comparison.spec.references)]
     figure = Figure(figsize=(1.9 * len(rules) + 0.6, 2.1 * len(tasks) + 0.4), dpi=100)
@@ -98,7 +96,7 @@ def draw_scores(comparison: RuleComparison, candidates: Sequence[str]) -> Figure
         [],
         "From the cycle time on the left, tuned there or with untuned horizons, to that below: 0 is doing nothing, 1 "
         f"tuning at that cycle time; -1 and 2 may be more. Means of {comparison.seeds} seeds. "
-        f"{_algorithm_note(comparison.spec)}",
+        f"{_algorithm_note(evidence)}",
     )
     return figure
 
@@ -116,12 +114,12 @@ def _draw_starts(axes: Axes, comparison: RuleComparison, rule: str, task: str) -
     _label(axes, f"{task}\n{rule}", dts, [f"{each.kind} {float(each.values.dt) * 1e3:g}" for each in starts])
 
 
-def _algorithm_note(spec: AlgorithmSpec) -> str:
-    return f"{spec.algorithm.upper()}, closed form."
+def _algorithm_note(evidence: Evidence) -> str:
+    return f"{evidence.spec.algorithm.upper()}, closed form{evidence.scale_label}."
 
 
 FIGURES: Mapping[str, Callable[[Evidence], Figure]] = {
     "tuned-horizons": draw_tuned_horizons,
-    "search": lambda evidence: draw_scores(evidence.search, list(evidence.predictions)),
-    "trial": lambda evidence: draw_scores(evidence.trial, evidence.trial.judged),
+    "search": lambda evidence: draw_scores(evidence, evidence.search, list(evidence.predictions)),
+    "trial": lambda evidence: draw_scores(evidence, evidence.trial, evidence.trial.judged),
 }

@@ -212,8 +212,13 @@ def missing_figures(results: Results) -> dict[str, str]:
 
 def fill_page(text: str, evidence: Sequence[Evidence]) -> str:
     parts = {
-        each.spec.prefix + name: PagePart(each.spec.algorithm, partial(make, each))
+        each.spec.prefix + name: PagePart(each.spec.algorithm, partial(_labelled, make, each))
         for each in evidence
         for name, make in PARTS_BY_ALGORITHM[each.spec.algorithm].items()
     }
     return fill_parts(text, parts)
+
+
+def _labelled(make: Callable[[Evidence], str], evidence: Evidence) -> str:
+    label = "" if make is SAC_PARTS["arms"] else evidence.scale_label  # which says its own
+    return f"{make(evidence)}\n\n{label.strip()}".rstrip()

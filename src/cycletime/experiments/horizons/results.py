@@ -23,7 +23,7 @@ from cycletime.experiments.horizons.candidates import (
 )
 from cycletime.experiments.horizons.preregistration import preregistered_predictions, preregistered_rules
 from cycletime.experiments.horizons.ranking import RuleComparison, ScoreScale
-from cycletime.experiments.investigation import Experiment
+from cycletime.experiments.investigation import Experiment, scale_label
 from cycletime.experiments.outcome import Outcome, Results
 from cycletime.studies.spec import StudySpec
 from cycletime.training.worlds import ClosedFormWorld
@@ -149,6 +149,13 @@ class Evidence:
     @cached_property
     def predictions(self) -> Mapping[str, Any]:
         return preregistered_predictions(self.results.folder, self.spec)
+
+    @property
+    def scale_label(self) -> str:
+        """What must stand beside all that follows from runs of the algorithm of which some are scaled down."""
+        names = (name for name, (task_set, *_) in STUDIES.items() if task_set.spec == self.spec)
+        ours = (self.results.outcomes[name] for name in names if name in self.results.outcomes)
+        return scale_label(min((outcome.scale for outcome in ours), default=1.0))
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from cycletime.experiments.investigation import Experiment
+from cycletime.experiments.investigation import Experiment, scale_label
 from cycletime.experiments.outcome import Outcome
 from cycletime.reports.formatting import TextTable, dt_text, estimate_text, sign_text
 from cycletime.statistics import Contrast, Estimate, mean_and_error
 from cycletime.studies.spec import StudySpec
 from cycletime.studies.spec_file import read_study
 
-NAME, ENV_STEPS = "sac-arms", 50_000
+NAME, ENV_STEPS, SEEDS = "sac-arms", 50_000, tuple(range(2000, 2016))
 EXPERIMENT = Experiment(NAME, "SAC's gamma and updates, each kept or carried")
 PREDICTED = {"updates": "more", "gamma": "not decided", "interaction": "not decided"}
 EFFECTS: Mapping[str, Mapping[str, float]] = {
@@ -65,17 +65,19 @@ def conclusions(found: Mapping[str, Estimate]) -> list[str]:
 
 
 def verdicts_text(outcome: Outcome) -> str:
-    dts, found = sorted({cell.dt for cell in outcome.cells}), effects(outcome)
+    dts = sorted({cell.dt for cell in outcome.cells})
     arms = [
         (rule, *(estimate_text(mean_and_error(outcome.cell(rule=rule, dt=dt).scores)) for dt in dts))
         for rule in EFFECTS["updates"]
     ]
+    means = "\n".join(TextTable(("arm", *map(dt_text, dts)), arms).markdown())
+    if outcome.scale < 1 or any(cell.seeds != SEEDS for cell in outcome.cells):
+        runs = f"{outcome.about['runs']}{scale_label(outcome.scale)}"
+        return f"{means}\n\nNo verdict before all {len(SEEDS) * len(outcome.cells)} runs are there: these are {runs}."
+    found = effects(outcome)
     told = [
         (name, f"{each.value:+.1f} [{each.low:+.1f}, {each.high:+.1f}]", verdict(each), PREDICTED[name])
         for name, each in found.items()
     ]
-    tables = (
-        TextTable(("arm", *map(dt_text, dts)), arms),
-        TextTable(("effect on the return", "difference", "verdict", "predicted"), told),
-    )
-    return "\n\n".join([*("\n".join(table.markdown()) for table in tables), *conclusions(found)])
+    differences = TextTable(("effect on the return", "difference", "verdict", "predicted"), told).markdown()
+    return "\n\n".join([means, "\n".join(differences), *conclusions(found)])

@@ -34,7 +34,7 @@ def judged_predictions(trial: RuleComparison, predictions: Mapping[str, Any], na
     return found
 
 
-def ranking_text(comparison: RuleComparison) -> str:
+def ranking_text(comparison: RuleComparison, scale: str = "") -> str:
     lines: list[str] = []
     others = [name for name in comparison.spec.references if name != "baseline"]
     header = ("rule", "average", "worst cycle time", *(f"average over {each}'s" for each in others), "lowest at")
@@ -46,7 +46,7 @@ def ranking_text(comparison: RuleComparison) -> str:
             rows.append((rule, *map(str, found), *map(str, more), _lowest_text(comparison, rule, kind)))
         lines += [
             f"From {kind} values: {len(comparison.starts_of(kind))} starting points on {', '.join(comparison.dts)}, "
-            f"{comparison.seeds} runs of each cell; 0 is doing nothing and 1 tuning at each cycle time; [95 % "
+            f"{comparison.seeds} runs of each cell{scale}; 0 is doing nothing and 1 tuning at each cycle time; [95 % "
             "intervals].",
             "",
             *align_columns([header, *rows]),

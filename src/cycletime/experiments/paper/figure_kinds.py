@@ -278,13 +278,8 @@ def against_discount(panels: Panels) -> dict[str, Any]:
         spec = _panel_by_dt(title, every, discount_place, _rules(panels))
         discounts = {discount_place(cell): cell.values["discount"] for runs in every for cell in runs.cells}
         drawn.append(replace(spec, names=tuple(discount_text(discounts[place]) for place in spec.places)))
-    return {
-        "panels": tuple(drawn),
-        **_POINTS,
-        "x_label": r"discount $\gamma$ = .99$^e$, on a logarithmic axis of $e$",
-        "x_axis": "linear",
-        "same_scale": False,
-    }
+    label = r"discount $\gamma$ = .99$^e$, on a logarithmic axis of $e$"
+    return {"panels": tuple(drawn), **_POINTS, "x_label": label, "x_axis": "linear", "same_scale": False}
 
 
 def _panel_by_dt(title: str, every: Sequence[RuleRuns], place: _Place, rules: Sequence[str]) -> PanelSpec:
@@ -319,15 +314,11 @@ def code_variants(panels: Panels) -> dict[str, Any]:
             for cell in runs.cells:
                 variant = cell.values["learn_when"], cell.values["initial_weights"]
                 lines.setdefault((cell.dt, runs.rule), {})[variant] = runs.name_of(cell)
+        dashes = {"dt-aware": DASHES[0], "baseline": DASHES[1]}
         specs = [
-            LineSpec(
-                f"{dt_text(dt)}, {rule}",
-                tuple(map(names.get, CODE_VARIANTS)),
-                DT_LOOKS[dt][0],
-                DASHES[0 if rule == "dt-aware" else 1],
-                DT_LOOKS[dt][1],
-            )
+            LineSpec(f"{dt_text(dt)}, {rule}", tuple(map(names.get, CODE_VARIANTS)), colour, dashes[rule], marker)
             for (dt, rule), names in sorted(lines.items())
+            for colour, marker in [DT_LOOKS[dt]]
         ]
         places = tuple(map(float, range(len(CODE_VARIANTS))))
         drawn.append(PanelSpec(title, tuple(specs), places, tuple(CODE_VARIANTS.values())))

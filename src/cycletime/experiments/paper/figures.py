@@ -25,6 +25,7 @@ _FROM_BASELINE = {**_AWARE, "batch": BASELINE_BATCH}
 _PPO_BASELINE, _SAC_BASELINE = Select("ppo-baseline", "baseline"), Select("sac-baseline", "baseline")
 _PPO_AWARE, _SCALED = Select("ppo-dt-aware", "dt-aware"), Select("ppo-scaled", "scaled")
 _CONSTANT = Select("ppo-constant", "constant")
+_FRESH, _ANEW = Select(_TUNED, "tuned (fresh seeds)"), Select(_TUNED, "tuned at each cycle time")
 _PENDULUM_AWARE = Select("ppo-pendulum", "dt-aware", _AWARE)
 _PENDULUM_BASELINE = Select("ppo-pendulum", "baseline", _BASELINE)
 _SAC_PENDULUM_BASELINE = Select("sac-pendulum-baseline", "baseline")
@@ -41,6 +42,22 @@ def _gamma(number: int, study: str) -> Select:
     """SAC's first or second dt-aware discount."""
     rule, words = {1: ("tuned-scaled", "scaled"), 2: ("tuned", "kept")}[number]
     return Select(study, rf"$\gamma_{{\delta t, {number}}}$ (tuned at 16 ms, {words})", {"rule": rule})
+
+
+def _gamma_curves(
+    curves: Callable[..., PaperFigure], stem: str, task: str, tuned: str, baseline: Select
+) -> dict[str, PaperFigure]:
+    """By name, the curves of both of SAC's dt-aware discounts, each beside the baseline's."""
+    study = f"{stem.removesuffix('-dt-aware')}-dt-aware"
+    gammas = {1: rf"{tuned}$^{{\delta t / 16\,\mathrm{{ms}}}}$", 2: tuned}
+    return {
+        f"{stem}-curves-{number}": curves(
+            rf"SAC on {task}: $\gamma_{{\delta t, {number}}}$ = {gamma} and the baseline",
+            _gamma(number, study),
+            baseline,
+        )
+        for number, gamma in gammas.items()
+    }
 
 
 def _robot_rules(study: str) -> tuple[Select, ...]:
@@ -72,9 +89,7 @@ _SAC_ROBOT_CURVES = partial(_figure, kinds.curves_by_discount, "SAC robot curves
 FIGURES: dict[str, PaperFigure] = {
     "ppo-baseline": _CURVES("Baseline PPO on Reacher", _PPO_BASELINE),
     "ppo-tuned": _AGAINST_DT(
-        "PPO on Reacher: the baseline, and values tuned at each cycle time",
-        Select(_TUNED, "tuned (fresh seeds)"),
-        _PPO_BASELINE,
+        "PPO on Reacher: the baseline, and values tuned at each cycle time", _FRESH, _PPO_BASELINE
     ),
     "ppo-batch-time": _AGAINST_BATCH_TIME(
         "dt-aware PPO on Reacher, from different batch sizes at 16 ms",
@@ -85,7 +100,7 @@ FIGURES: dict[str, PaperFigure] = {
     "sac-baseline": _SAC_CURVES("Baseline SAC on Reacher", _SAC_BASELINE),
     "sac-tuned": _AGAINST_DT(
         r"SAC on Reacher: choices of the discount $\gamma$",
-        Select(_SAC_TUNED, "tuned (fresh seeds)"),
+        replace(_FRESH, study=_SAC_TUNED),
         _SAC_BASELINE,
         Select("sac-scaled", "scaled"),
     ),
@@ -112,7 +127,7 @@ FIGURES: dict[str, PaperFigure] = {
             Select(f"ppo-dt0-{ms}ms", f"dt-aware from {ms} ms (b {{batch}}, m {{minibatch}})", start=f"{ms}ms")
             for ms in (4, 16, 64)
         ),
-        Select(_TUNED, "tuned at each cycle time"),
+        _ANEW,
     ),
     "ppo-robot": _ROBOT_CURVES(
         "PPO on the simulated robot, from b = 400 and m = 10 at 40 ms", *_robot_rules("ppo-robot")
@@ -136,29 +151,13 @@ FIGURES: dict[str, PaperFigure] = {
     "sac-gamma-curves": _BY_DISCOUNT(
         r"SAC on Reacher: a sweep of the discount $\gamma$", Select("sac-gamma-sweep", "sweep")
     ),
-    "sac-dt-aware-curves-1": _SAC_CURVES(
-        r"SAC on Reacher: $\gamma_{\delta t, 1}$ = .851$^{\delta t / 16\,\mathrm{ms}}$ and the baseline",
-        _gamma(1, "sac-dt-aware"),
-        _SAC_BASELINE,
-    ),
-    "sac-dt-aware-curves-2": _SAC_CURVES(
-        r"SAC on Reacher: $\gamma_{\delta t, 2}$ = .851 and the baseline", _gamma(2, "sac-dt-aware"), _SAC_BASELINE
-    ),
+    **_gamma_curves(_SAC_CURVES, "sac-dt-aware", "Reacher", ".851", _SAC_BASELINE),
     "pendulum-baseline-curves": _PENDULUM_CURVES("Baseline PPO on Double Pendulum", _PENDULUM_BASELINE),
     "pendulum-dt-aware-curves": _PENDULUM_CURVES(
         "PPO on Double Pendulum: dt-aware and the baseline", _PENDULUM_AWARE, _PENDULUM_BASELINE
     ),
     "sac-pendulum-curves-baseline": _SAC_PENDULUM_CURVES("Baseline SAC on Double Pendulum", _SAC_PENDULUM_BASELINE),
-    "sac-pendulum-curves-1": _SAC_PENDULUM_CURVES(
-        r"SAC on Double Pendulum: $\gamma_{\delta t, 1}$ = .9987$^{\delta t / 16\,\mathrm{ms}}$ and the baseline",
-        _gamma(1, "sac-pendulum-dt-aware"),
-        _SAC_PENDULUM_BASELINE,
-    ),
-    "sac-pendulum-curves-2": _SAC_PENDULUM_CURVES(
-        r"SAC on Double Pendulum: $\gamma_{\delta t, 2}$ = .9987 and the baseline",
-        _gamma(2, "sac-pendulum-dt-aware"),
-        _SAC_PENDULUM_BASELINE,
-    ),
+    **_gamma_curves(_SAC_PENDULUM_CURVES, "sac-pendulum", "Double Pendulum", ".9987", _SAC_PENDULUM_BASELINE),
     "ppo-robot-2000-curves": _ROBOT_CURVES(
         "PPO on the simulated robot, from b = 2000 and m = 50 at 40 ms", *_robot_rules("ppo-robot-2000")
     ),
@@ -172,7 +171,7 @@ FIGURES: dict[str, PaperFigure] = {
     ),
     "pendulum-tuned": _AGAINST_DT(
         "PPO on Double Pendulum: values tuned at each cycle time, the baseline, and dt-aware",
-        Select(_PENDULUM_TUNED, "tuned (fresh seeds)"),
+        replace(_FRESH, study=_PENDULUM_TUNED),
         _PENDULUM_BASELINE,
         _PENDULUM_AWARE,
     ),
@@ -192,16 +191,8 @@ FIGURES: dict[str, PaperFigure] = {
         "PPO's values for 16 ms at other cycle times: carried by the rule, kept, and tuned anew",
         kinds.against_dt,
         {
-            "Reacher": (
-                Select("ppo-dt-aware", "dt-aware", {"batch": BASELINE_BATCH}),
-                _PPO_BASELINE,
-                Select(_TUNED, "tuned at each cycle time"),
-            ),
-            "Double Pendulum": (
-                _PENDULUM_AWARE,
-                _PENDULUM_BASELINE,
-                Select(_PENDULUM_TUNED, "tuned at each cycle time"),
-            ),
+            "Reacher": (replace(_PPO_AWARE, labels={"batch": BASELINE_BATCH}), _PPO_BASELINE, _ANEW),
+            "Double Pendulum": (_PENDULUM_AWARE, _PENDULUM_BASELINE, replace(_ANEW, study=_PENDULUM_TUNED)),
         },
     ),
     "released-code": PaperFigure(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import get_args
 from cycletime.duration import Duration
 from cycletime.experiments.investigation import scale_label
 from cycletime.experiments.judging import BySeed, Claim, JudgedClaim, Verdict, judge
-from cycletime.experiments.outcome import Outcome
+from cycletime.experiments.outcome import NotRunError, Outcome
 from cycletime.experiments.paper.claims import CHANGES, CLAIMS, claims_as_json
 from cycletime.experiments.paper.data import (
     BASELINE_BATCH,
@@ -166,13 +167,15 @@ def summary_sentences(data: PaperResults, judged: Mapping[str, JudgedClaim]) -> 
     here = [each for each in SAC_STUDIES if {*each[1:]} <= set(data.outcomes)]
     if gained := [gain for task, kept, carried in here if (gain := _gamma_gain(data, kept, carried, task))]:
         yield f"SAC's gamma, tuned at 16 ms and scaled from there, does better than .99 at {', and at '.join(gained)}."
-    if "ppo-robot" in data.outcomes:
-        aware, kept, start = RobotRuns(fresh=False).finals(data, "ppo-robot")
-        ends = [f"{fmean(each.values()):,.3g}" for each in (start, kept, aware)]
-        yield (
-            f"On a simulated robot PPO's values for 40 ms end at a return of {ends[0]} there, at {ends[1]} when they "
-            f"are kept at 10 ms, and at {ends[2]} when the rule carries them (n = {len(aware)})."
-        )
+    ends = []
+    for robot in (RobotRuns(fresh=False), RobotRuns(fresh=True)):
+        with suppress(NotRunError):
+            aware, kept, start = robot.finals(data, "ppo-robot")
+            returns = join_words([f"{fmean(each.values()):,.3g}" for each in (start, kept, aware)])
+            ends.append(f"{returns} (n = {len(aware)})")
+    if ends:
+        where = "there, when they are kept at 10 ms, and when the rule carries them"
+        yield f"On a simulated robot PPO's values for 40 ms end at returns of {', or '.join(ends)}: {where}."
     yield counts_sentence(judged)
 
 

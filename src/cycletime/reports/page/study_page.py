@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 from cycletime.duration import Duration
@@ -60,13 +61,11 @@ def _values(report: Report) -> str:
     parts = []
     for summary in report.summaries:
         panel = summary.panel
-        agents = {
-            (rule, dt): panel.cells[rule, dt][0].spec.as_json()["agent"] for rule in panel.rules for dt in panel.dts
-        }
+        places = product(panel.rules, panel.dts)
+        agents = {place: panel.cells[place][0].spec.as_json()["agent"] for place in places}
         used = [(*place, agent.get("values", agent)) for place, agent in agents.items()]
-        parts.append(
-            values_table(panel.algorithm, used, f"{panel.title}: values, in brackets what they mean in seconds")
-        )
+        caption = f"{panel.title}: values, in brackets what they mean in seconds"
+        parts.append(values_table(panel.algorithm, used, caption))
         parts.append(reference_table(panel.task, panel.dts))
     return "".join(dict.fromkeys(parts))
 
