@@ -1,5 +1,7 @@
 """Do the rules that hold with one environment hold with thousands? PPO on six tasks, by a preregistration.
 
+    PYTHONPATH=. cycletime experiment run benchmarks.parallel:PARALLEL envs-256 --seeds 4
+
 `results/parallel/preregistration.toml` has the tasks, the values, the budgets, the comparisons and what was predicted
 of them. It was committed before the runs.
 """
@@ -230,6 +232,13 @@ def write_page(results: Results, page: Path) -> list[Path]:
     return [page]
 
 
+def _provenance(study: StudySpec) -> dict[str, Any]:
+    """What doing nothing returns, and the command."""
+    experiment = f"envs-{study.name.split('-', 1)[0]} --seeds {len(study.seeds)}"
+    command = f"PYTHONPATH=. cycletime experiment run benchmarks.parallel:PARALLEL {experiment}"
+    return {**provenance(study), "command": command}
+
+
 def _no_figures(results: Results, folder: Path, only: Sequence[str]) -> list[Path]:
     return []
 
@@ -241,7 +250,7 @@ PARALLEL = Investigation(
     study=preregistered_study,
     env_steps=env_steps,
     follows_results=True,
-    provenance=provenance,
+    provenance=_provenance,
     curve_bins=CURVE_BINS,
     read=read_results,
     verdicts={name: partial(verdicts_text, count) for name, count in zip(EXPERIMENTS, NUM_ENVS, strict=True)},

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
     from cycletime.experiments.running import Workspace
 
 
+_DECLARATIONS = {name: f"cycletime.experiments.{name}.declaration:{name.upper()}" for name in ("paper", "horizons")}
+
+
 def _folder(default: str, metavar: str = "FOLDER") -> Any:  # noqa: ANN401 - tyro's marker
     return arg(metavar=metavar, help_behavior_hint=f"(default: {default})")
 
@@ -33,15 +35,27 @@ def _folder(default: str, metavar: str = "FOLDER") -> Any:  # noqa: ANN401 - tyr
 class ResultsOptions:
     """Which investigation, and where its results are read from."""
 
-    investigation: Annotated[Positional[Literal["paper", "horizons", "parallel"]], arg(metavar="INVESTIGATION")]
-    """paper: the paper's experiments. horizons: the search for the rule, and its trial. parallel: many environments."""
+    investigation: Annotated[Positional[str], arg(metavar="INVESTIGATION")]
+    """paper: the paper's experiments. horizons: the search for the rule, and its trial. Your own: module:NAME."""
     results: Annotated[Optional[Path], _folder("those of the checkout")] = None  # noqa: UP045
     """Results, as 'cycletime experiment collect' keeps them."""
 
     @property
     def declared(self) -> Investigation:
-        declaration = import_module(f"cycletime.experiments.{self.investigation}.declaration")
-        found: Investigation = getattr(declaration, self.investigation.upper())
+        from cycletime.experiments.investigation import Investigation
+        from cycletime.training.worlds import import_own
+
+        module, colon, name = _DECLARATIONS.get(self.investigation, self.investigation).partition(":")
+        if not colon:
+            known = ", ".join(map(repr, _DECLARATIONS))
+            raise InputError(
+                f"INVESTIGATION is {self.investigation!r}: give one of {known}, or your own as 'module:NAME'."
+            )
+        found = getattr(import_own(module, self.investigation), name, None)
+        if not isinstance(found, Investigation):
+            raise InputError(
+                f"{self.investigation!r} is no Investigation: {module} should have one of the name {name!r}."
+            )
         return found
 
     def chosen(self, kind: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
@@ -51,7 +65,7 @@ class ResultsOptions:
     def results_folder(self) -> Path:
         from cycletime.experiments.results import results_folder
 
-        return results_folder(self.investigation) if self.results is None else self.results
+        return results_folder(self.declared.name) if self.results is None else self.results
 
     def read(self, *, some: bool = False) -> Results:
         """The results; with `some`, refused where there are none of the investigation, as in a study's folder."""
@@ -112,7 +126,7 @@ class ExperimentSelection(SizeOptions, ResultsOptions):
 
         return Workspace(
             investigation=self.declared,
-            out=self.out or Path(self.investigation),
+            out=self.out or Path(self.declared.name),
             results=self.results_folder if self.declared.follows_results else None,
             size=self.size,
             device=device,
@@ -132,10 +146,10 @@ class ListExperiments(ResultsOptions, SizeOptions):
         from cycletime.experiments.results import find_results
         from cycletime.experiments.running import Workspace, experiment_row
 
-        declared, own = self.declared, find_results(self.investigation)
+        declared, own = self.declared, find_results(self.declared.name)
         folder = self.results or own
         planned = own or self.results_folder if declared.follows_results else None  # whose sizes are known
-        workspace = Workspace(investigation=declared, out=Path(self.investigation), results=planned, size=self.size)
+        workspace = Workspace(investigation=declared, out=Path(declared.name), results=planned, size=self.size)
         data = Results({}) if folder is None else declared.read(folder)
         found = [experiment_row(experiment, workspace, data) for experiment in declared.experiments.values()]
         if self.json:
@@ -306,7 +320,7 @@ class DrawFigures(ResultsOptions):
 
     def run(self) -> int:
         """Draw them; status 1 if one that was asked for has no results."""
-        declared, out = self.declared, self.out or Path(f"{self.investigation}-figures")
+        declared, out = self.declared, self.out or Path(f"{self.declared.name}-figures")
         wanted, data = self.chosen("figure", self.names, declared.figures), self.read(some=True)
         stems = dict.fromkeys(path.stem for path in declared.save_figures(data, out, wanted))
         count = "1 figure" if len(stems) == 1 else f"{len(stems)} figures"
@@ -327,7 +341,7 @@ class WriteReport(ResultsOptions):
     def run(self) -> int:
         from cycletime.experiments.results import find_results
 
-        data, out, own = self.read(some=True), self.out or self.declared.report_path, find_results(self.investigation)
+        data, out, own = self.read(some=True), self.out or self.declared.report_path, find_results(self.declared.name)
         own_page = own and (own.resolve(), own.parents[1].resolve() / out)
         if self.out is None and out.suffix and (self.results_folder.resolve(), out.resolve()) != own_page:
             raise InputError(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -313,15 +314,18 @@ def _registered_id(world: GymnasiumEnv) -> str:
     refuse_unknown_env(world)
     module, _, name = world.name.rpartition(":")
     if module:
-        try:
-            import_module(module)
-        except ImportError as error:
-            remedy = "install it, or put its folder on PYTHONPATH; PYTHONPATH=. finds one in the current folder"
-            raise InputError(
-                f"{world.name!r} needs a module that cannot be imported: {first_line(error)}: {remedy}."
-            ) from error
+        import_own(module, world.name)
         _refuse_unregistered(name)
     return name
+
+
+def import_own(module: str, name: str) -> ModuleType:
+    """A user's module, which a name such as 'module:Name-v0' needs."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        remedy = "install it, or put its folder on PYTHONPATH; PYTHONPATH=. finds one in the current folder"
+        raise InputError(f"{name!r} needs a module that cannot be imported: {first_line(error)}: {remedy}.") from error
 
 
 def _refuse_unregistered(name: str) -> None:
