@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cycletime.duration import Duration
 from cycletime.experiments.horizons.results import CURVE_BINS, provenance
-from cycletime.experiments.investigation import Experiment, Investigation
+from cycletime.experiments.investigation import Experiment, Investigation, scale_label
 from cycletime.experiments.outcome import NotRunError, OutcomeCell, Results, read_results
 from cycletime.experiments.page_parts import PagePart, fill_parts, read_page
 from cycletime.reports.formatting import TextTable
@@ -221,8 +221,11 @@ def verdicts_text(num_envs: int, results: Results) -> str:
     for family in FAMILIES:
         header = (family, "over seeds", "over tasks", "verdict", "predicted")
         lines += [*TextTable(header, trial.judged(family)).markdown(is_aligned=True), ""]
-    seeds = sorted({n for outcome in results.outcomes.values() for n in outcome.n if outcome.name in results.used})
-    about = f"{num_envs:,} environments; {len(trial.tasks)} tasks ({', '.join(trial.tasks)}); seeds: {seeds}"
+    used = [outcome for outcome in results.outcomes.values() if outcome.name in results.used]
+    seeds = " or ".join(map(str, sorted({n for outcome in used for n in outcome.n})))
+    scale = scale_label(min(outcome.scale for outcome in used))
+    about = f"{num_envs:,} environments{scale}; {len(trial.tasks)} tasks ({', '.join(trial.tasks)}); "
+    about += f"{seeds} of {len(trial.planned['seeds'])} planned seeds."
     return "\n".join([about, "", *lines, scores_text(num_envs, results), ""])
 
 
