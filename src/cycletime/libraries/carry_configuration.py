@@ -106,18 +106,9 @@ class CarriedConfiguration:
         return [f"{dashes}{names[name]}={text}" for name, text in texts.items()]
 
     def _by_file(self) -> Iterator[tuple[ConfigFile, dict[KeyPath, Any]]]:
-        """Lists of numbers as their elements, so that what stands around those stays: a tag, comments, their lines."""
         for read in self.before.files:
-            file, found = self.rewritten.get(read.path, read), dict[KeyPath, Any]()
-            for each in self.changes:
-                if each.file == read and each.treatment == "carried":
-                    is_list = isinstance(each.new, list) and file.kind in ("yaml", "json")
-                    items = file.nearest_span(each.path).children if is_list else ()
-                    if items and len(items) == len(each.new) and all(item.scalar is not None for item in items):
-                        found |= {(*each.path, number): value for number, value in enumerate(each.new)}
-                    else:
-                        found[each.path] = each.new
-            yield file, found
+            carried = [each for each in self.changes if each.file == read and each.treatment == "carried"]
+            yield self.rewritten.get(read.path, read), {each.path: each.new for each in carried}
 
 
 def carry_configuration(

@@ -124,7 +124,11 @@ class Configuration:
         stated = stated_cycle_time(self.environment, values) if self.environment else None
         if self.environment == "deployment":
             stated = next(filter(None, (stated_cycle_time(name, values) for name in DEPLOYED_BY)), None)
-        stated = stated or stated_cycle_time(self.library or "", agent)
+        try:
+            stated = stated or stated_cycle_time(self.library or "", agent)
+        except InputError as error:
+            entry = f"{self.env_id}'s env_wrapper: " if self.is_zoo_entry else ""
+            raise InputError(f"{self.name}: {entry}{error}") from error
         if stated:
             return stated[0], _LONG_NUMBER.sub(lambda number: f"{float(number.group()):.6g}", stated[1])
         return (self.given_dt, "as given") if self.given_dt else None

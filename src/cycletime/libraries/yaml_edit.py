@@ -8,7 +8,7 @@ Read and write the file with ``newline=""``, or Python changes its line ends.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from math import isfinite
@@ -51,22 +51,25 @@ def read_entry(text: str, env_id: str) -> dict[str, object]:
 def rewrite_yaml(text: str, changes: Mapping[KeyPath, object]) -> tuple[str, tuple[str, ...]]:
     """The text with these numbers and lists at these paths and all other bytes unchanged; and notes for the user."""
     document, root = load_yaml(text), read_spans(text)
-    new = {path: value if isinstance(value, list) else _plain_number(path, value) for path, value in changes.items()}
+    new = {
+        path: _plain_number(path, each) if not isinstance(each, list | dict) else each for path, each in changes.items()
+    }
     olds = {path: value_at(document, path) for path in new}
     wanted = {path: value for path, value in new.items() if isinstance(olds[path], bool) or olds[path] != value}
     if not wanted:  # 8.0 is as good as 8
         return text, ()
     for path, value in wanted.items():
-        if isinstance(old := olds[path], list | dict) and not isinstance(value, list):
+        if isinstance(old := olds[path], list | dict) and not isinstance(value, list | dict):
             raise InputError(f"{_dotted(path)} is {old!r}, but only a single value can become a number.")
     expected = with_values(document, wanted)
-    spans = {path: span for path in wanted if (span := span_at(root, path)) and span.is_plain_scalar}
-    result = splice(text, [Edit(span.start, span.end, _as_yaml(wanted[path])) for path, span in spans.items()])
-    if not _same(load_yaml(result), with_values(document, {path: wanted[path] for path in spans})):
-        result, spans = text, {}  # others share some of these values
+    edits = {path: _least_edits(text, root, path, olds[path], value) for path, value in wanted.items()}
+    placed = {path: found for path, found in edits.items() if found is not None}
+    result = splice(text, [edit for found in placed.values() for edit in found])
+    if not _same(load_yaml(result), with_values(document, {path: wanted[path] for path in placed})):
+        result, placed = text, {}  # others share some of these values
     shared: dict[KeyPath, dict[str | int, object]] = {}
     for path, value in wanted.items():
-        if path not in spans:
+        if path not in placed:
             shared.setdefault(path[:-1], {})[path[-1]] = value
     notes: tuple[str, ...] = ()
     for parent, values in shared.items():
@@ -75,6 +78,32 @@ def rewrite_yaml(text: str, changes: Mapping[KeyPath, object]) -> tuple[str, tup
     if not _same(load_yaml(result), expected):
         raise _unsupported((), {_dotted(path): _as_yaml(value) for path, value in wanted.items()})
     return result, notes
+
+
+def differences(path: KeyPath, old: object, new: object) -> Iterator[tuple[KeyPath, object]]:
+    """The innermost values that differ, or are not there yet."""
+    before, after = (dict(enumerate(each)) if isinstance(each, list) else each for each in (old, new))
+    if isinstance(before, dict) and isinstance(after, dict) and before and before.keys() <= after.keys():
+        for key, value in after.items():
+            yield from differences((*path, key), before.get(key), value)
+    elif not _same(old, new):
+        yield path, new
+
+
+def _least_edits(text: str, root: YamlSpan, path: KeyPath, old: object, new: object) -> list[Edit] | None:
+    """Edits of only what differs; None where some of it stands elsewhere, or is shared."""
+    edits = []
+    for place, value in differences(path, old, new):
+        span, around, item = span_at(root, place), span_at(root, place[:-1]), _as_yaml(value)
+        if span is not None and span.is_plain_scalar:
+            edits.append(Edit(span.start, span.end, item))
+        elif span is None and around is not None and isinstance(place[-1], int):
+            end = around.children[-1].end
+            at_end = _insert_lines(text, around.end, around.column, [f"- {item}"])
+            edits.append(Edit(end, end, f", {item}") if around.flow else at_end)
+        else:
+            return None
+    return edits
 
 
 def _rewrite_mapping(text: str, parent: KeyPath, values: Mapping[str | int, object]) -> _Rewritten:
@@ -279,8 +308,10 @@ def _value_edits(text: str, root: YamlSpan, own: Mapping[str, YamlSpan], key: st
     old = own[key]
     if old.start == old.end:  # nothing is written: 'key:' in a block, 'key' in brackets
         return [Edit(old.end, old.end, f" {new}" if text[old.start - 1] == ":" else f": {new}")]
-    if old.children and not old.flow and "#" not in text[old.start : old.end]:
-        # What replaces a block stands on the line of its key; one with comments in it cannot be replaced unharmed.
+    if old.children and not old.flow:
+        if "#" in text[old.start : old.end]:
+            raise InputError(f"{key} has comments, which would be lost.")
+        # What replaces a block stands on the line of its key.
         return [Edit(len(text[: old.start].rstrip()), old.end, f" {new}")]
     if old.anchor is None:
         return [Edit(old.start, old.end, new)]
