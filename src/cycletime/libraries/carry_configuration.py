@@ -21,6 +21,7 @@ from cycletime.libraries.config_files import ConfigFile
 from cycletime.libraries.configuration import Configuration, Setting, Side
 from cycletime.libraries.names import LIBRARIES, table_names
 from cycletime.libraries.on_policy import MANY_ENVIRONMENTS, ONE_ENVIRONMENT, notes_on_environments
+from cycletime.libraries.parameters import PICKLED
 from cycletime.libraries.plain_yaml import KeyPath
 from cycletime.libraries.synonyms import our_fields
 from cycletime.libraries.time_keys import (
@@ -291,7 +292,7 @@ class _Transfer:
         number = words.n_envs.name if words and words.n_envs else "n_envs"
         names = canonical_names(library, settings, {number})
         said = {name: value for name, value in settings.items() if names[name] not in (number, "n_envs")}
-        said |= dict.fromkeys(table_names(words) & {*self.configuration.unread}, "pickled in the file")
+        said |= dict.fromkeys(table_names(words) & {*self.configuration.unread}, PICKLED)
         if library == "rl-games" and self.n_envs is None:
             raise InputError(f"{self.configuration.name} does not say the number of environments: give --num-envs.")
         if _MINIBATCHES in said and library == "stable-baselines3":  # Isaac Lab's, which makes a batch_size of it

@@ -13,7 +13,7 @@ from math import lcm
 from typing import Any, TypeAlias
 
 from cycletime.errors import InputError
-from cycletime.libraries.parameters import NotANumberError, ParamName, RateTable, SettingsReader
+from cycletime.libraries.parameters import PICKLED, NotANumberError, ParamName, RateTable, SettingsReader
 from cycletime.rules.hyperparameters import Hyperparameters
 from cycletime.rules.laws import Number, nearest_whole
 from cycletime.rules.quantities import Quantity, update_rhythm
@@ -45,10 +45,10 @@ class UpdatesPerPeriod:
         try:
             period = given.optional_number(name)
         except NotANumberError:
-            said = given.values[name]
-            given.left_alone["updates_per_step"] = (
-                f"{given.library}'s {name} is {said!r}, no number of steps: the updates are left alone."
-            )
+            if (said := given.values[name]) != PICKLED:  # which may well be a number
+                given.left_alone["updates_per_step"] = (
+                    f"{given.library}'s {name} is {said!r}, no number of steps: the updates are left alone."
+                )
             if updates == _AS_MANY_AS_COLLECTED:
                 return 1.0
             raise

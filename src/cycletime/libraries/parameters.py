@@ -31,6 +31,10 @@ class NotANumberError(InputError):
     """A setting that rules carry only as a number, and that is something else: a schedule, or once per episode."""
 
 
+PICKLED = "pickled in the file"
+"""What stands for a value that was not read."""
+
+
 @dataclass
 class SettingsReader:
     """Values in a library's words on their way in; whatever is left over at the end is none that rules carry."""
@@ -59,6 +63,11 @@ class SettingsReader:
         value = self.values.get(name)
         if value is None or (isinstance(value, str) and value == "auto"):
             return None
+        if value == PICKLED:
+            raise NotANumberError(
+                f"{self.library}'s {name} is pickled in the file, and so not read: give values instead of the file, as "
+                f"in --from-library {self.library} {name}=1."
+            )
         if isinstance(value, bool) or not isinstance(value, Real):
             raise NotANumberError(
                 f"{self.library}'s {name} is {value!r}: only a number can be carried to another cycle time."
