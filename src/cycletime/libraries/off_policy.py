@@ -63,8 +63,10 @@ class UpdatesPerPeriod:
 def _unpack_steps(given: SettingsReader, name: str) -> None:
     """Stable-Baselines3's ``(4, "step")`` is 4; its ``(1, "episode")`` remains, and is no number of steps."""
     value = given.values.get(name)
-    if isinstance(value, list | tuple) and len(value) == 2 and getattr(value[1], "value", value[1]) == "step":
-        given.values[name] = value[0]
+    if isinstance(value, list | tuple) and len(value) == 2:
+        if (unit := getattr(value[1], "value", value[1])) not in ("step", "episode"):
+            raise InputError(f"{given.library}'s {name} is {value!r}: its unit must be 'step' or 'episode'.")
+        given.values[name] = value[0] if unit == "step" else value
 
 
 @dataclass(frozen=True)

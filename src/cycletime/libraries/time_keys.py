@@ -352,7 +352,8 @@ def _carry(
         return TimeChange(name, value, _exact(numbers, key.law, rho), "yours", key.reason)
     if key.carried:
         return TimeChange(name, value, new, "carried", key.reason + rounded)
-    return TimeChange(name, value, new if not rounded else _exact(numbers, key.law, rho), "yours", key.reason)
+    is_fine = not rounded or (isinstance(new, int) and new >= 1000)  # of which nobody needs a fraction
+    return TimeChange(name, value, new if is_fine else _exact(numbers, key.law, rho), "yours", key.reason)
 
 
 def _kind_name(name: str, settings: Mapping[str, object]) -> str:
