@@ -66,7 +66,7 @@ def test_of_a_wrapper_that_is_there_only_dt_changes(name: str, new: str) -> None
     result = transfer_entry(text, "A", "ppo", "100ms", new)
     assert f"{text.partition('  env_wrapper')[2].replace('100ms', new)}" in result.text
     assert result.changed["env_wrapper"][0] == {name: {"time_limit": "5s", "dt": new}}
-    assert ("if no whole number" in " ".join(result.notes)) == (new != "200ms")
+    assert f"for {Duration(new)}, which must be a whole multiple of the environment's step" in " ".join(result.notes)
 
 
 def test_a_new_wrapper_leaves_the_list_s_comments() -> None:
@@ -94,7 +94,7 @@ def test_a_shorter_cycle_than_the_wrapper_can_hold_is_refused() -> None:
 def test_a_wrapper_s_dt_without_a_unit_is_named_with_its_place(tmp_path: Path) -> None:
     path = tmp_path / "ppo.yml"
     path.write_text("A:\n  n_timesteps: 8\n  env_wrapper: [{cycletime.tasks.CycleTime: {dt: 40}}]\n")
-    with pytest.raises(InputError, match=r"ppo\.yml: A's env_wrapper: '40' has no unit"):
+    with pytest.raises(InputError, match=r"ppo\.yml: the cycle time of A: '40' has no unit"):
         carry_configuration(read_configuration(path, env_id="A"), "50ms")
 
 

@@ -127,8 +127,7 @@ class Configuration:
         try:
             stated = stated or stated_cycle_time(self.library or "", agent)
         except InputError as error:
-            entry = f"{self.env_id}'s env_wrapper: " if self.is_zoo_entry else ""
-            raise InputError(f"{self.name}: {entry}{error}") from error
+            raise InputError(f"{self.name}: the cycle time of {self.env_id or self.library}: {error}") from error
         if stated:
             return stated[0], _LONG_NUMBER.sub(lambda number: f"{float(number.group()):.6g}", stated[1])
         return (self.given_dt, "as given") if self.given_dt else None

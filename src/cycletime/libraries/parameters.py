@@ -32,7 +32,6 @@ class NotANumberError(InputError):
 
 
 PICKLED = "pickled in the file"
-"""What stands for a value that was not read."""
 
 
 @dataclass
@@ -63,14 +62,10 @@ class SettingsReader:
         value = self.values.get(name)
         if value is None or (isinstance(value, str) and value == "auto"):
             return None
-        if value == PICKLED:
-            raise NotANumberError(
-                f"{self.library}'s {name} is pickled in the file, and so not read: give values instead of the file, as "
-                f"in --from-library {self.library} {name}=1."
-            )
         if isinstance(value, bool) or not isinstance(value, Real):
             raise NotANumberError(
-                f"{self.library}'s {name} is {value!r}: only a number can be carried to another cycle time."
+                f"{self.library}'s {name} is {value!r}: only a number can be carried to another cycle time"
+                + (f"; give values, as in --from-library {self.library} {name}=1." if value == PICKLED else ".")
             )
         if isinstance(value, Integral):
             return int(value)

@@ -49,11 +49,17 @@ def read_entry(text: str, env_id: str) -> dict[str, object]:
 
 
 def rewrite_yaml(text: str, changes: Mapping[KeyPath, object]) -> tuple[str, tuple[str, ...]]:
-    """The text with these numbers and lists at these paths and all other bytes unchanged; and notes for the user."""
+    """The text with these values at these paths and all other bytes unchanged; and notes for the user."""
+    document = load_yaml(text)
+    new = {path: each if isinstance(each, list | dict) else _plain_number(path, each) for path, each in changes.items()}
+    least = [each for path, value in new.items() for each in differences(path, value_at(document, path), value)]
+    with suppress(InputError):  # where others share a part of a list, all of it is written
+        return _rewrite_yaml(text, dict(least))
+    return _rewrite_yaml(text, new)
+
+
+def _rewrite_yaml(text: str, new: Mapping[KeyPath, object]) -> tuple[str, tuple[str, ...]]:
     document, root = load_yaml(text), read_spans(text)
-    new = {
-        path: _plain_number(path, each) if not isinstance(each, list | dict) else each for path, each in changes.items()
-    }
     olds = {path: value_at(document, path) for path in new}
     wanted = {path: value for path, value in new.items() if isinstance(olds[path], bool) or olds[path] != value}
     if not wanted:  # 8.0 is as good as 8
@@ -62,14 +68,13 @@ def rewrite_yaml(text: str, changes: Mapping[KeyPath, object]) -> tuple[str, tup
         if isinstance(old := olds[path], list | dict) and not isinstance(value, list | dict):
             raise InputError(f"{_dotted(path)} is {old!r}, but only a single value can become a number.")
     expected = with_values(document, wanted)
-    edits = {path: _least_edits(text, root, path, olds[path], value) for path, value in wanted.items()}
-    placed = {path: found for path, found in edits.items() if found is not None}
-    result = splice(text, [edit for found in placed.values() for edit in found])
-    if not _same(load_yaml(result), with_values(document, {path: wanted[path] for path in placed})):
-        result, placed = text, {}  # others share some of these values
+    spans = {path: span for path in wanted if (span := span_at(root, path)) and span.is_plain_scalar}
+    result = splice(text, [Edit(span.start, span.end, _as_yaml(wanted[path])) for path, span in spans.items()])
+    if not _same(load_yaml(result), with_values(document, {path: wanted[path] for path in spans})):
+        result, spans = text, {}  # others share some of these values
     shared: dict[KeyPath, dict[str | int, object]] = {}
     for path, value in wanted.items():
-        if path not in placed:
+        if path not in spans:
             shared.setdefault(path[:-1], {})[path[-1]] = value
     notes: tuple[str, ...] = ()
     for parent, values in shared.items():
@@ -88,22 +93,6 @@ def differences(path: KeyPath, old: object, new: object) -> Iterator[tuple[KeyPa
             yield from differences((*path, key), before.get(key), value)
     elif not _same(old, new):
         yield path, new
-
-
-def _least_edits(text: str, root: YamlSpan, path: KeyPath, old: object, new: object) -> list[Edit] | None:
-    """Edits of only what differs; None where some of it stands elsewhere, or is shared."""
-    edits = []
-    for place, value in differences(path, old, new):
-        span, around, item = span_at(root, place), span_at(root, place[:-1]), _as_yaml(value)
-        if span is not None and span.is_plain_scalar:
-            edits.append(Edit(span.start, span.end, item))
-        elif span is None and around is not None and isinstance(place[-1], int):
-            end = around.children[-1].end
-            at_end = _insert_lines(text, around.end, around.column, [f"- {item}"])
-            edits.append(Edit(end, end, f", {item}") if around.flow else at_end)
-        else:
-            return None
-    return edits
 
 
 def _rewrite_mapping(text: str, parent: KeyPath, values: Mapping[str | int, object]) -> _Rewritten:
@@ -144,7 +133,8 @@ def _with_value(document: Any, path: KeyPath, value: object) -> Any:  # noqa: AN
         return value
     head, *rest = path
     if isinstance(document, list) and isinstance(head, int):
-        return [*document[:head], _with_value(document[head], tuple(rest), value), *document[head + 1 :]]
+        inside = document[head] if head < len(document) else {}
+        return [*document[:head], _with_value(inside, tuple(rest), value), *document[head + 1 :]]
     inside = document if isinstance(document, dict) else {}
     return {**inside, head: _with_value(inside.get(head, {}), tuple(rest), value)}
 
@@ -296,6 +286,8 @@ def _mapping_edits(text: str, root: YamlSpan, parent: KeyPath, written: Mapping[
     own = {key: value for key in written if (value := entry.own(key)) is not None}
     edits = [edit for key in own for edit in _value_edits(text, root, own, key, written[key])]
     lines = _lines({key: value for key, value in written.items() if key not in own})
+    if not entry.is_mapping:
+        lines = [value if entry.flow else f"- {value}" for value in written.values()]
     if lines and entry.flow:
         at = entry.children[-1].end if entry.children else entry.end - 1
         edits.append(Edit(at, at, ", ".join([""] * bool(entry.children) + lines)))
@@ -309,10 +301,8 @@ def _value_edits(text: str, root: YamlSpan, own: Mapping[str, YamlSpan], key: st
     if old.start == old.end:  # nothing is written: 'key:' in a block, 'key' in brackets
         return [Edit(old.end, old.end, f" {new}" if text[old.start - 1] == ":" else f": {new}")]
     if old.children and not old.flow:
-        if "#" in text[old.start : old.end]:
-            raise InputError(f"{key} has comments, which would be lost.")
-        # What replaces a block stands on the line of its key.
-        return [Edit(len(text[: old.start].rstrip()), old.end, f" {new}")]
+        # What replaces a block stands on the line of its key; one with comments is not replaced.
+        return [] if "#" in text[old.start : old.end] else [Edit(len(text[: old.start].rstrip()), old.end, f" {new}")]
     if old.anchor is None:
         return [Edit(old.start, old.end, new)]
     users = [place for place in root.walk() if place.alias == old.anchor and place not in own.values()]

@@ -39,26 +39,25 @@ def with_cycle_time_wrapper(entry: Mapping[str, object], from_dt: Duration, to_d
     """
     said = entry.get("env_wrapper")
     wrappers: list[Any] = list(said) if isinstance(said, list) else [] if said is None else [said]
-    mappings = [(at, each) for at, each in enumerate(wrappers) if isinstance(each, dict)]
-    ours = [(at, key) for at, each in mappings for key in each if WRAPPER_NAMES.fullmatch(key) and each[key]]
+    keys = [(at, key) for at, each in enumerate(wrappers) if isinstance(each, dict) for key in each]
+    ours = [(at, key) for at, key in keys if WRAPPER_NAMES.fullmatch(key) and wrappers[at][key]]
     at, name = ours[-1] if ours else (len(wrappers), WRAPPER_NAME)
     keywords: dict[str, Any] = wrappers[at][name] if ours else {"dt": None, "env_dt": _in_ms(from_dt)}
     step = typed_duration(keywords["env_dt"]) if "env_dt" in keywords else None
-    held, own_step = to_dt / (step or from_dt), f"the environment itself must step every {to_dt}"
-    note = f"The env_wrapper holds each action for {to_dt}: take it out if {own_step.replace('must step', 'steps')}."
-    if held.denominator != 1:
-        own_step += " (cycletime.tasks.retime makes MuJoCo's and Pendulum do so)."
+    held = to_dt / (step or from_dt)
+    if step and held.denominator != 1:
+        must = f"the environment itself must step every {to_dt}"
         cannot = f"{to_dt} is not a whole multiple of the environment's step, {step}"
-        if not ours:
-            return None, f"No env_wrapper was written, since {cannot}: {own_step}"
-        if step:
-            raise InputError(f"{cannot}: take CycleTime out of env_wrapper and give --from {from_dt}; {own_step}")
-        note = (
-            f"The env_wrapper's dt is {to_dt}: if no whole number of the environment's steps, take it out; {own_step}"
-        )
-    elif step:
-        note = note.replace(str(to_dt), f"{held} {'step' if held == 1 else 'steps'} of {step}", 1)
+        retimes = "cycletime.tasks.retime makes MuJoCo's and Pendulum do so"
+        if ours:
+            raise InputError(
+                f"{cannot}: take CycleTime out of env_wrapper and give --from {from_dt}; {must} ({retimes})."
+            )
+        return None, f"No env_wrapper was written, since {cannot}: {must} ({retimes})."
+    span = f"{held} {'step' if held == 1 else 'steps'} of {step}"
+    span = span if step else f"{to_dt}, which must be a whole multiple of the environment's step"
     new = {**(wrappers[at] if ours else {}), name: {**keywords, "dt": _in_ms(to_dt)}}
+    note = f"The env_wrapper holds each action for {span}: take it out if the environment itself steps every {to_dt}."
     return [*wrappers[:at], new, *wrappers[at + 1 :]] if not ours or isinstance(said, list) else new, note
 
 

@@ -14,8 +14,7 @@ from typing import Any
 
 from cycletime.errors import InputError, did_you_mean
 from cycletime.rules import ALGORITHMS
-from cycletime.trainers import stable_baselines3
-from cycletime.trainers.host import not_installed
+from cycletime.trainers.stable_baselines3 import read_setting
 from cycletime.trainers.trainer_run import TrainerRun
 from cycletime.training.external import BUILT_IN, ExternalAgent, TrainerSpec
 
@@ -42,11 +41,11 @@ def check_command(agent: ExternalAgent, given: Sequence[str]) -> None:
 
 def check_settings(trainer: TrainerSpec, settings: Mapping[str, Any]) -> None:
     """Refuse what would be refused in each run: a library that is not here, and settings that cannot be read."""
-    for package in BUILT_IN.get(trainer.name, ()):
-        if not any(Distribution.discover(name=package)):
-            raise InputError(not_installed(trainer.name, package))
-    if trainer.name == "stable-baselines3":
-        stable_baselines3.read_settings(settings)
+    name = trainer.name
+    if missing := [each for each in BUILT_IN.get(name, ()) if not any(Distribution.discover(name=each))]:
+        raise InputError(f"{name} needs {missing[0]!r}, which is not installed: pip install 'cycletime[{name}]'.")
+    for setting in settings.items() if name == "stable-baselines3" else ():
+        read_setting(*setting)
 
 
 def check_rules(agents: Mapping[tuple[str, Any], Sequence[ExternalAgent]]) -> None:

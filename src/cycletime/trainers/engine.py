@@ -124,7 +124,7 @@ class TrainerBatch(RunBatch):
         if isinstance(world, ForeignEnv):
             assert world.env_dt is not None, "it has one"
             return "MJX" if self.trainer.name == "brax" else "", (), world.env_dt, None
-        with closing(make_env(world, self.spec.dt, any_actions=True)) as env:
+        with closing(make_env(world, self.spec.dt, discrete=True)) as env:
             longest = env.spec.max_episode_steps if env.spec else None
             return *simulator_of(env), Duration(env.get_wrapper_attr("env_dt")), longest
 

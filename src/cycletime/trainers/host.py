@@ -38,11 +38,6 @@ def load_function(name: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
-def not_installed(trainer: str, package: str | None) -> str:
-    remedy = "it" if ":" in trainer else f"'cycletime[{trainer}]'"
-    return f"{trainer} needs {package!r}, which is not installed: pip install {remedy}."
-
-
 def train(name: str, run: TrainerRun) -> None:
     points = load_function(name)(run)
     if points is None:
@@ -68,7 +63,9 @@ def main() -> int:
         print(error, file=sys.stderr)
         return WRONG_INPUT_STATUS
     except ModuleNotFoundError as error:
-        print(not_installed(request["trainer"], error.name), file=sys.stderr)
+        name = request["trainer"]
+        remedy = "it" if ":" in name else f"'cycletime[{name}]'"
+        print(f"{name} needs {error.name!r}, which is not installed: pip install {remedy}.", file=sys.stderr)
         return WRONG_INPUT_STATUS
     return 0
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 from typing import Any
 
 from cycletime.errors import InputError, quote
@@ -24,7 +23,7 @@ def train(run: TrainerRun) -> None:
         raise InputError(f"stable-baselines3 has no {run.algorithm} here: give one of {', '.join(ALGORITHMS)}.")
     if run.device == "gpu" and not torch.cuda.is_available():
         raise InputError("device is 'gpu', and PyTorch finds none here: leave it out, or install PyTorch with CUDA.")
-    keywords = read_settings(run.values)
+    keywords = {name: read_setting(name, value) for name, value in run.values.items() if value is not None}
     normalize, policy = keywords.pop("normalize", False), keywords.pop("policy", "MlpPolicy")
     noise = keywords.pop("noise_type", None), keywords.pop("noise_std", 0.0)
     env: Any = make_vec_env(run.make_env, n_envs=run.num_envs, seed=run.seed)
@@ -53,12 +52,8 @@ def train(run: TrainerRun) -> None:
     model.save(run.folder / "model.zip")
 
 
-def read_settings(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as a constructor takes them: the Zoo writes schedules as lin_3e-4, and keywords as Python's text."""
-    return {name: _keyword(name, value) for name, value in values.items() if value is not None}
-
-
-def _keyword(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever an entry has
+def read_setting(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever an entry has
+    """A setting as a constructor takes it: the Zoo writes schedules as lin_3e-4, and keywords as Python's text."""
     if isinstance(value, str) and value.startswith("lin_"):
         first = float(value.removeprefix("lin_"))
         return lambda remaining: remaining * first
