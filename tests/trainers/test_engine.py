@@ -280,7 +280,7 @@ def test_a_study_begins_only_where_its_trainer_can(tmp_path: Path, monkeypatch: 
     with pytest.raises(InputError, match=needs):
         StudyFolder.create(tmp_path / "out", study_from_table(table))
     monkeypatch.setattr(Distribution, "discover", lambda name: [name])
-    for name, text in (("policy_kwargs", "dict(a=lambda x: x)"), ("normalize", "dict(")):
+    for name, text in (("policy_kwargs", "dict(a=lambda x: x)"), ("normalize", "dict("), ("clip_range", "lin_x")):
         with pytest.raises(InputError, match=rf"^{name} is '.*, which cannot be read"):
             StudyFolder.create(tmp_path / "out", study_from_table({**table, "set": {name: text}}))
     assert not (tmp_path / "out").exists()

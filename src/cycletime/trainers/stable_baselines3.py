@@ -55,7 +55,7 @@ def train(run: TrainerRun) -> None:
 def read_setting(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever an entry has
     """A setting as a constructor takes it: the Zoo writes schedules as lin_3e-4, and keywords as Python's text."""
     if isinstance(value, str) and value.startswith("lin_"):
-        first = float(value.removeprefix("lin_"))
+        first = float(_read(name, value.removeprefix("lin_")))
         return lambda remaining: remaining * first
     return _read(name, value) if name.endswith("_kwargs") or name == "normalize" else value
 
