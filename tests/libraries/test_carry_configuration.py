@@ -307,15 +307,19 @@ def test_what_a_model_has_pickled_is_no_default(tmp_path: Path) -> None:
     pickled = {":type:": "<class 'TrainFreq'>", ":serialized:": "gAWV"}
     data = {"gamma": 0.98, "buffer_size": 1000, "gradient_steps": 4, "train_freq": pickled, "_stats_window_size": 100}
     path = write_model(tmp_path / "model.zip", {**data, "policy_class": pickled})
-    with pytest.raises(InputError, match="train_freq is 'pickled in the file': only a number"):
+    with pytest.raises(InputError, match=r"pickled in the file'.*; give values, as in --from-library .* train_freq=1"):
         carry(path, "16ms", from_dt="8ms", also=["updates-per-second"])
-    carried = carry(path, "16ms", from_dt="8ms", rule="horizons")
-    assert carried.changed().keys() == {"gamma"}
+    with pytest.raises(InputError, match="train_freq is 'pickled"):
+        carry(path, "16ms", from_dt="8ms", rule="horizons")
+    carried = carry(path, "4ms", from_dt="8ms", rule="horizons")
+    assert carried.changed().keys() == {"gamma"}, "shorter cycles leave the updates alone"
     assert carried.values is not None
     assert "updates_per_step" not in carried.values.stated()
     assert not any("_stats_window_size" in note for note in carried.notes)
     carried = carry(write_model(path, {**data, "gradient_steps": -1}), "16ms", from_dt="8ms", also="updates-per-second")
     assert carried.changed() == {"gradient_steps": 2, "train_freq": 1}, "as many updates as steps, then twice as many"
+    by_rule = carry(path, "16ms", from_dt="8ms", rule="horizons").changed()
+    assert by_rule == {**carried.changed(), "gamma": pytest.approx(0.98**2)}
     assert {each.reason for each in carried.changes[:2]} == {"updates_per_step: x0 * rho, 0.008 s"}
 
 

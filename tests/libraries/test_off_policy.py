@@ -239,6 +239,7 @@ def test_every_default_of_sac_is_understood(library: str) -> None:
     ("library", "wrong"),
     [
         ("sb3", {"train_freq": 0}),
+        ("sb3", {"train_freq": (1, "episodes")}),
         ("sb3", {"gradient_steps": float("nan")}),
         ("authors", {"update_period": 0}),
         ("rllib", {"training_intensity": 0}),

@@ -232,3 +232,9 @@ def test_noise_has_no_single_setting_and_the_note_says_where_it_goes() -> None:
         "stable-baselines3 has no setting for noise_std (pass it as action_noise=NormalActionNoise(mean, sigma)): "
         "0.2 is not in these values.",
     )
+
+
+def test_a_large_count_that_is_the_user_s_to_set_is_whole() -> None:
+    carried = SAC.from_("sb3", dt="20ms", learning_starts=10_000, sde_sample_freq=10).at("30ms").to("sb3")
+    assert "learning_starts 10000 (would be 6667: it counts agent steps)" in " ".join(carried.notes)
+    assert "sde_sample_freq 10 (would be 6.667: it counts agent steps)" in " ".join(carried.notes)

@@ -15,6 +15,7 @@ from cycletime.libraries.config_search import find_configurations
 from cycletime.libraries.configuration import read_configuration
 from tests.libraries.zoo_transfer import transfer_entry
 
+WRAPPER = "cycletime.tasks.CycleTime"
 TIME_FEATURE = "sb3_contrib.common.wrappers.TimeFeatureWrapper"
 
 
@@ -28,7 +29,7 @@ def carried(wrappers: str, to_dt: str = "100ms", from_dt: str = "50ms") -> Any: 
 
 
 def ours(dt: str, env_dt: str = "50ms") -> dict[str, Any]:
-    return {"cycletime.tasks.CycleTime": {"dt": dt, "env_dt": env_dt}}
+    return {WRAPPER: {"dt": dt, "env_dt": env_dt}}
 
 
 @pytest.mark.parametrize(
@@ -44,13 +45,57 @@ def ours(dt: str, env_dt: str = "50ms") -> dict[str, Any]:
     ],
 )
 def test_a_longer_cycle_gets_its_wrapper_around_all_others(said: str, before: list[object]) -> None:
-    assert carried(said) == [*before, ours("0.1s")]
+    assert carried(said) == [*before, ours("100ms")]
 
 
 def test_a_carried_entry_is_carried_on_with_one_wrapper() -> None:
     said = "\n  env_wrapper: [a.B, {cycletime.tasks.CycleTime: {dt: 100ms, env_dt: 50ms}}]"
-    assert carried(said, "200ms", "100ms") == ["a.B", ours("0.2s")]
+    assert carried(said, "200ms", "100ms") == ["a.B", ours("200ms")]
     assert carried(said, "50ms", "100ms") == ["a.B", ours("50ms")], "and back to the environment's own step"
+
+
+@pytest.mark.parametrize("name", [WRAPPER, "cycletime.tasks.cycle_time.CycleTime", "cycletime.CycleTime"])
+@pytest.mark.parametrize("new", ["200ms", "50ms", "25ms"])
+def test_of_a_wrapper_that_is_there_only_dt_changes(name: str, new: str) -> None:
+    """By each of its names, wherever it stands; the environment's step is not known, and so not written."""
+    text = (
+        f"A:\n  gamma: 1.0\n  n_timesteps: 1000\n  env_wrapper:  # of all\n    - {name}:\n"
+        "        time_limit: '5s'  # short\n"
+        "        dt: 100ms\n\n    # outermost\n    - stable_baselines3.common.monitor.Monitor  # logs\n"
+    )
+    result = transfer_entry(text, "A", "ppo", "100ms", new)
+    assert f"{text.partition('  env_wrapper')[2].replace('100ms', new)}" in result.text
+    assert result.changed["env_wrapper"][0] == {name: {"time_limit": "5s", "dt": new}}
+    assert f"for {Duration(new)}, which must be a whole multiple of the environment's step" in " ".join(result.notes)
+
+
+def test_a_new_wrapper_leaves_the_list_s_comments() -> None:
+    text = "A:\n  n_timesteps: 8\n  env_wrapper:\n  - a.B:  # inner\n      x: 1  # one\n  # end\n  gamma: 1.0\n"
+    result = transfer_entry(text, "A", "ppo", "50ms", "100ms")
+    added = "      x: 1  # one\n  - {cycletime.tasks.CycleTime: {dt: 100ms, env_dt: 50ms}}\n  # end\n"
+    assert result.text.startswith(text.replace("8", "4").replace("      x: 1  # one\n  # end\n", added))
+    flow = transfer_entry("A:\n  gamma: 1.0\n  env_wrapper: [ a.B ] # x\n", "A", "ppo", "50ms", "100ms")
+    assert "[ a.B, {cycletime.tasks.CycleTime: {dt: 100ms, env_dt: 50ms}} ] # x\n" in flow.text
+    with pytest.raises(InputError, match=r"nothing was written; set .*env_wrapper"):
+        transfer_entry("A:\n  gamma: 1.0\n  env_wrapper:\n    a.B: # no list\n      x: 1\n", "A", "ppo", "1ms", "2ms")
+
+
+def test_a_shorter_cycle_than_the_wrapper_can_hold_is_refused() -> None:
+    said = "\n  env_wrapper: [{cycletime.tasks.CycleTime: {dt: 100ms, env_dt: 50ms}}]"
+    with pytest.raises(
+        InputError, match=r"step, 50ms: take CycleTime out of env_wrapper and give --from 0\.1s; the environment itself"
+    ):
+        carried(said, "25ms", "100ms")
+    shared = "A: &a\n  gamma: 1.0\n  env_wrapper: [{cycletime.tasks.CycleTime: {dt: 100ms}}]\nB:\n  <<: *a\n"
+    result = yaml.safe_load(transfer_entry(shared, "B", "ppo", "100ms", "50ms").text)
+    assert [result[name]["env_wrapper"][0][WRAPPER]["dt"] for name in "AB"] == ["100ms", "50ms"]
+
+
+def test_a_wrapper_s_dt_without_a_unit_is_named_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "ppo.yml"
+    path.write_text("A:\n  n_timesteps: 8\n  env_wrapper: [{cycletime.tasks.CycleTime: {dt: 40}}]\n")
+    with pytest.raises(InputError, match=r"ppo\.yml: the cycle time of A: '40' has no unit"):
+        carry_configuration(read_configuration(path, env_id="A"), "50ms")
 
 
 def test_the_wrapper_s_cycle_time_is_read_and_not_contradicted(tmp_path: Path) -> None:

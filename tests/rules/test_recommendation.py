@@ -57,7 +57,8 @@ def test_a_discount_in_a_library_s_words_is_tuned_where_it_is_not_its_default(ga
 def test_another_rule_is_answered_with_the_recommended_one_and_what_was_found() -> None:
     assert closing_line(SAC(dt="16ms", discount=0.9).at("32ms", "tuned-scaled")) == (
         "Use --rule tuned instead of tuned-scaled: from tuned values a kept discount with one update per step scored "
-        "99 % of retuning SAC on three small tasks, a scaled one 94 %, horizons (up to 8 times the updates) 100 %."
+        "99 % of retuning SAC on three small tasks, a scaled one 94 %, horizons 100 % (no decided gain, for up "
+        "to 8 times the updates)."
     )
     assert closing_line(PPO(dt="16ms", discount=0.9).at("8ms", "scaled")).startswith("Use --rule horizons instead of")
     assert closing_line(SAC(dt="16ms").at("8ms", "baseline")).startswith("Use these values: "), "by another name"

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing, suppress
+from importlib.metadata import Distribution
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,7 @@ FUNCTION = "def train(run):\n    "
             r"reports 50 simulated seconds at agent step 1, which is at 0.02 s: give \(",
         ),
         (f"{FUNCTION}yield 150.0, 7500, -3.0", "first point is at 150 s of 100 s simulated: give the study a larger"),
+        (f"{FUNCTION}yield 20e3, 1000000, -3.0", "20,000 s of 100 s simulated: give seconds and not milliseconds, or"),
         (f"{FUNCTION}run.make_env()", "no environment: give the study a task, or a Gymnasium id as its env"),
         ("def trian(run):\n    pass", "the module has no 'train'; did you mean trian"),
     ],
@@ -260,6 +262,28 @@ def test_the_process_of_a_function_loads_no_jax(tmp_path: Path) -> None:
     table = {**TABLE, "env": "Pendulum-v1", "env_dt": "10ms", "trainer": "own_module:train"}
     spec = next(spec for _, spec in study_from_table(table, tmp_path).runs())
     assert train(spec, tmp_path)[-1].is_last
+
+
+def test_a_function_gets_an_environment_with_discrete_actions(tmp_path: Path) -> None:
+    (tmp_path / "of_cart.py").write_text(
+        f"{FUNCTION}env = run.make_env()\n    env.reset(seed=run.seed)\n    info = env.step(1)[-1]\n"
+        "    yield run.simulated_s, run.agent_steps, info['env_steps']\n"
+    )
+    table = {**TABLE, "dts": ["40ms"], "env": "CartPole-v1", "env_dt": "20ms", "trainer": "of_cart:train"}
+    assert returns_of(train(next(spec for _, spec in study_from_table(table, tmp_path).runs()), tmp_path)) == [2.0]
+
+
+def test_a_study_begins_only_where_its_trainer_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = {**TABLE, "env": "Pendulum-v1", "env_dt": "20ms", "trainer": "stable-baselines3"}
+    monkeypatch.setattr(Distribution, "discover", lambda name: [] if name == "torch" else [name])
+    needs = r"^stable-baselines3 needs 'torch', which is not installed: pip install 'cycletime\[stable-baselines3\]'\.$"
+    with pytest.raises(InputError, match=needs):
+        StudyFolder.create(tmp_path / "out", study_from_table(table))
+    monkeypatch.setattr(Distribution, "discover", lambda name: [name])
+    for name, text in (("policy_kwargs", "dict(a=lambda x: x)"), ("normalize", "dict("), ("clip_range", "lin_x")):
+        with pytest.raises(InputError, match=rf"^{name} is '.*, which cannot be read"):
+            StudyFolder.create(tmp_path / "out", study_from_table({**table, "set": {name: text}}))
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_missing_package_is_said_and_not_tried_again(tmp_path: Path) -> None:

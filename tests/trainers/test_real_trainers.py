@@ -113,3 +113,14 @@ def test_brax_on_playgrounds_tasks(tmp_path: Path) -> None:
         assert result["where"] == "MJX, brax"
         assert {"brax", "playground", "mujoco-mjx"} <= result["machine"].keys()
         assert result["episodes"] == 3  # evaluations after the first, all within the budget
+
+
+def test_discrete_actions_and_a_budget_without_an_episode(tmp_path: Path) -> None:
+    cart = (("Pendulum-v1", "CartPole-v1"), ('["25ms", "50ms", "100ms"]', '["100ms"]'), ("= 250", "= 60"))
+    (tmp_path / "cart").mkdir()
+    assert all(score > 0 for score in scores(run_study(tmp_path / "cart", block('name = "sb3-pendulum"', *cart))))
+    (tmp_path / "study.toml").write_text(block('name = "sb3-pendulum"', ("simulated_s = 250", "simulated_s = 5")))
+    words = [sys.executable, "-m", "cycletime", "study", "run", "study.toml", "--out", "out"]
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    assert ran.stderr.count("give the study a larger budget") == ran.stderr.count(" failed: ") == 10

@@ -15,6 +15,7 @@ from cycletime.errors import InputError, did_you_mean
 from cycletime.libraries.names import ALIASES, DISPLAY_NAMES, LIBRARIES, Table, library_name, table_names
 from cycletime.libraries.off_policy import OffPolicyTable
 from cycletime.libraries.parameters import ParamName, SettingsReader, flatten_settings, setting_prefixes
+from cycletime.libraries.synonyms import our_fields
 from cycletime.libraries.time_keys import (
     TimeChange,
     canonical_names,
@@ -125,7 +126,12 @@ def read_settings(cls: type[H], library: str, dt: DurationLike, n_envs: int | No
         notes=tuple(given.notes),
         spelling={new: old for new, old in spelling.items() if new != old},
     )
-    return cls(dt=dt, **fields, defaults=defaults | default_rates, library_source=source)
+    try:
+        return cls(dt=dt, **fields, defaults=defaults | default_rates, library_source=source)
+    except InputError as error:
+        ours, what, wrong = str(error).partition(" is ")
+        theirs = [each for each, field in our_fields(name, cls.algorithm).items() if field == ours and each in whole]
+        raise InputError(f"{name}'s {theirs[0]}{what}{wrong}" if theirs else str(error)) from error
 
 
 def given_cycle_time(library: str, values: Mapping[str, object]) -> Duration | None:

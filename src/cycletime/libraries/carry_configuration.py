@@ -21,6 +21,7 @@ from cycletime.libraries.config_files import ConfigFile
 from cycletime.libraries.configuration import Configuration, Setting, Side
 from cycletime.libraries.names import LIBRARIES, table_names
 from cycletime.libraries.on_policy import MANY_ENVIRONMENTS, ONE_ENVIRONMENT, notes_on_environments
+from cycletime.libraries.parameters import PICKLED
 from cycletime.libraries.plain_yaml import KeyPath
 from cycletime.libraries.synonyms import our_fields
 from cycletime.libraries.time_keys import (
@@ -107,18 +108,9 @@ class CarriedConfiguration:
         return [f"{dashes}{names[name]}={text}" for name, text in texts.items()]
 
     def _by_file(self) -> Iterator[tuple[ConfigFile, dict[KeyPath, Any]]]:
-        """Lists of numbers as their elements, so that what stands around those stays: a tag, comments, their lines."""
         for read in self.before.files:
-            file, found = self.rewritten.get(read.path, read), dict[KeyPath, Any]()
-            for each in self.changes:
-                if each.file == read and each.treatment == "carried":
-                    is_list = isinstance(each.new, list) and file.kind in ("yaml", "json")
-                    items = file.nearest_span(each.path).children if is_list else ()
-                    if items and len(items) == len(each.new) and all(item.scalar is not None for item in items):
-                        found |= {(*each.path, number): value for number, value in enumerate(each.new)}
-                    else:
-                        found[each.path] = each.new
-            yield file, found
+            carried = [each for each in self.changes if each.file == read and each.treatment == "carried"]
+            yield self.rewritten.get(read.path, read), {each.path: each.new for each in carried}
 
 
 def carry_configuration(
@@ -307,7 +299,7 @@ class _Transfer:
         number = words.n_envs.name if words and words.n_envs else "n_envs"
         names = canonical_names(library, settings, {number})
         said = {name: value for name, value in settings.items() if names[name] not in (number, "n_envs")}
-        said |= dict.fromkeys(table_names(words) & {*self.configuration.unread}, "pickled in the file")
+        said |= dict.fromkeys(table_names(words) & {*self.configuration.unread}, PICKLED)
         if _MINIBATCHES in said and library == "stable-baselines3":  # Isaac Lab's, which makes a batch_size of it
             rollouts, count = said.get("n_steps"), said[_MINIBATCHES]
             if not isinstance(rollouts, int) or not isinstance(count, int) or count < 1 or self.n_envs is None:

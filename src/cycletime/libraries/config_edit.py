@@ -12,7 +12,7 @@ import yaml
 from cycletime.errors import InputError
 from cycletime.libraries.config_files import ConfigFile, is_pickled
 from cycletime.libraries.plain_yaml import KeyPath, is_saved_ordered_dict
-from cycletime.libraries.yaml_edit import NO_WRAP, Edit, rewrite_yaml, span_at, splice, with_values
+from cycletime.libraries.yaml_edit import NO_WRAP, Edit, differences, rewrite_yaml, span_at, splice, with_values
 
 
 def rewrite_file(file: ConfigFile, changes: Mapping[KeyPath, object]) -> tuple[str, tuple[str, ...]]:
@@ -43,7 +43,7 @@ def is_editable(file: ConfigFile) -> bool:
 
 def _rewrite_json(file: ConfigFile, changes: Mapping[KeyPath, object]) -> str:
     edits = []
-    for path, value in changes.items():
+    for path, value in differences((), file.document, changed_document(file, changes)):
         written = json.dumps(value)
         span, around = span_at(file.root, path), span_at(file.root, path[:-1])
         if span is not None:

@@ -159,7 +159,10 @@ class Configuration:
         stated = stated_cycle_time(self.environment, values) if self.environment else None
         if self.environment == "deployment":
             stated = next(filter(None, (stated_cycle_time(name, values) for name in DEPLOYED_BY)), None)
-        stated = stated or stated_cycle_time(self.library or "", agent)
+        try:
+            stated = stated or stated_cycle_time(self.library or "", agent)
+        except InputError as error:
+            raise InputError(f"{self.name}: the cycle time of {self.env_id or self.library}: {error}") from error
         if stated:
             return stated[0], _LONG_NUMBER.sub(lambda number: f"{float(number.group()):.6g}", stated[1])
         return (self.given_dt, "as given") if self.given_dt else None

@@ -13,7 +13,7 @@ from math import lcm
 from typing import Any, TypeAlias
 
 from cycletime.errors import InputError
-from cycletime.libraries.parameters import NotANumberError, ParamName, RateTable, SettingsReader
+from cycletime.libraries.parameters import PICKLED, NotANumberError, ParamName, RateTable, SettingsReader
 from cycletime.rules.hyperparameters import Hyperparameters
 from cycletime.rules.laws import Number, nearest_whole
 from cycletime.rules.quantities import Quantity, update_rhythm
@@ -45,10 +45,10 @@ class UpdatesPerPeriod:
         try:
             period = given.optional_number(name)
         except NotANumberError:
-            said = given.values[name]
-            given.left_alone["updates_per_step"] = (
-                f"{given.library}'s {name} is {said!r}, no number of steps: the updates are left alone."
-            )
+            if (said := given.values[name]) != PICKLED:  # which may well be a number
+                given.left_alone["updates_per_step"] = (
+                    f"{given.library}'s {name} is {said!r}, no number of steps: the updates are left alone."
+                )
             if updates == _AS_MANY_AS_COLLECTED:
                 return 1.0
             raise
@@ -63,8 +63,10 @@ class UpdatesPerPeriod:
 def _unpack_steps(given: SettingsReader, name: str) -> None:
     """Stable-Baselines3's ``(4, "step")`` is 4; its ``(1, "episode")`` remains, and is no number of steps."""
     value = given.values.get(name)
-    if isinstance(value, list | tuple) and len(value) == 2 and getattr(value[1], "value", value[1]) == "step":
-        given.values[name] = value[0]
+    if isinstance(value, list | tuple) and len(value) == 2:
+        if (unit := getattr(value[1], "value", value[1])) not in ("step", "episode"):
+            raise InputError(f"{given.library}'s {name} is {value!r}: its unit must be 'step' or 'episode'.")
+        given.values[name] = value[0] if unit == "step" else value
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,9 @@ class NotANumberError(InputError):
     """A setting that rules carry only as a number, and that is something else: a schedule, or once per episode."""
 
 
+PICKLED = "pickled in the file"
+
+
 @dataclass
 class SettingsReader:
     """Values in a library's words on their way in; whatever is left over at the end is none that rules carry."""
@@ -61,7 +64,8 @@ class SettingsReader:
             return None
         if isinstance(value, bool) or not isinstance(value, Real):
             raise NotANumberError(
-                f"{self.library}'s {name} is {value!r}: only a number can be carried to another cycle time."
+                f"{self.library}'s {name} is {value!r}: only a number can be carried to another cycle time"
+                + (f"; give values, as in --from-library {self.library} {name}=1." if value == PICKLED else ".")
             )
         if isinstance(value, Integral):
             return int(value)

@@ -178,7 +178,7 @@ class YamlSpan:
         return next((value for name, value in self.pairs() if name.scalar == key), None)
 
     def column_of_keys(self) -> int:
-        return self.children[0].column
+        return self.children[0].column if self.is_mapping else self.column
 
     def walk(self) -> Iterator[YamlSpan]:
         """This place and all in it, in the order of the text."""

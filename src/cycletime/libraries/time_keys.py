@@ -195,6 +195,8 @@ _CYCLE_TIMES: Mapping[str, tuple[str, str, Fraction | None]] = {
 """By library, the two settings whose product is the cycle time, and what the second is where nothing is said."""
 WRAPPER_NAME = "cycletime.tasks.CycleTime"
 """What holds actions in an RL Zoo file's env_wrapper."""
+WRAPPER_NAMES = re.compile(r"cycletime\.(tasks\.(cycle_time\.)?)?CycleTime")
+_WRAPPER_DT = re.compile(rf"env_wrapper\.(\d+\.)?{WRAPPER_NAMES.pattern}\.dt")
 DEPLOYED_BY = ("policy_dt", "step_dt", "simulation_dt", "control_dt")
 """What deployments of policies call their cycle time, the surest first: control_dt may be that of the motors."""
 
@@ -235,9 +237,9 @@ def stated_cycle_time(library: str, settings: Mapping[str, object]) -> tuple[Dur
     for name in ("env.fps", "fps"):
         if library == "lerobot" and (rate := _fraction(settings.get(name))):
             return Duration(1 / rate), f"{name} {settings[name]}"
-    for name, value in settings.items() if library in ("stable-baselines3", "sbx") else ():
-        if name.startswith("env_wrapper") and name.endswith(f"{WRAPPER_NAME}.dt"):
-            return Duration(str(value)), f"env_wrapper's dt {value}"
+    held = [value for name, value in settings.items() if _WRAPPER_DT.fullmatch(name)]
+    if held and library in ("stable-baselines3", "sbx"):
+        return Duration(str(held[-1])), f"env_wrapper's dt {held[-1]}"  # of several the outermost
     if library not in _CYCLE_TIMES:
         return None
     step, repeat, usual = _CYCLE_TIMES[library]
@@ -354,7 +356,8 @@ def _carry(
         return TimeChange(name, value, _exact(numbers, key.law, rho), "yours", key.reason)
     if key.carried:
         return TimeChange(name, value, new, "carried", key.reason + rounded)
-    return TimeChange(name, value, new if not rounded else _exact(numbers, key.law, rho), "yours", key.reason)
+    is_fine = not rounded or (isinstance(new, int) and new >= 1000)  # of which nobody needs a fraction
+    return TimeChange(name, value, new if is_fine else _exact(numbers, key.law, rho), "yours", key.reason)
 
 
 def _kind_name(name: str, settings: Mapping[str, object]) -> str:

@@ -8,7 +8,7 @@ Read and write the file with ``newline=""``, or Python changes its line ends.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from math import isfinite
@@ -49,15 +49,23 @@ def read_entry(text: str, env_id: str) -> dict[str, object]:
 
 
 def rewrite_yaml(text: str, changes: Mapping[KeyPath, object]) -> tuple[str, tuple[str, ...]]:
-    """The text with these numbers and lists at these paths and all other bytes unchanged; and notes for the user."""
+    """The text with these values at these paths and all other bytes unchanged; and notes for the user."""
+    document = load_yaml(text)
+    new = {path: each if isinstance(each, list | dict) else _plain_number(path, each) for path, each in changes.items()}
+    least = [each for path, value in new.items() for each in differences(path, value_at(document, path), value)]
+    with suppress(InputError):  # where others share a part of a list, all of it is written
+        return _rewrite_yaml(text, dict(least))
+    return _rewrite_yaml(text, new)
+
+
+def _rewrite_yaml(text: str, new: Mapping[KeyPath, object]) -> tuple[str, tuple[str, ...]]:
     document, root = load_yaml(text), read_spans(text)
-    new = {path: value if isinstance(value, list) else _plain_number(path, value) for path, value in changes.items()}
     olds = {path: value_at(document, path) for path in new}
     wanted = {path: value for path, value in new.items() if isinstance(olds[path], bool) or olds[path] != value}
     if not wanted:  # 8.0 is as good as 8
         return text, ()
     for path, value in wanted.items():
-        if isinstance(old := olds[path], list | dict) and not isinstance(value, list):
+        if isinstance(old := olds[path], list | dict) and not isinstance(value, list | dict):
             raise InputError(f"{_dotted(path)} is {old!r}, but only a single value can become a number.")
     expected = with_values(document, wanted)
     spans = {path: span for path in wanted if (span := span_at(root, path)) and span.is_plain_scalar}
@@ -75,6 +83,16 @@ def rewrite_yaml(text: str, changes: Mapping[KeyPath, object]) -> tuple[str, tup
     if not _same(load_yaml(result), expected):
         raise _unsupported((), {_dotted(path): _as_yaml(value) for path, value in wanted.items()})
     return result, notes
+
+
+def differences(path: KeyPath, old: object, new: object) -> Iterator[tuple[KeyPath, object]]:
+    """The innermost values that differ, or are not there yet."""
+    before, after = (dict(enumerate(each)) if isinstance(each, list) else each for each in (old, new))
+    if isinstance(before, dict) and isinstance(after, dict) and before and before.keys() <= after.keys():
+        for key, value in after.items():
+            yield from differences((*path, key), before.get(key), value)
+    elif not _same(old, new):
+        yield path, new
 
 
 def _rewrite_mapping(text: str, parent: KeyPath, values: Mapping[str | int, object]) -> _Rewritten:
@@ -115,7 +133,8 @@ def _with_value(document: Any, path: KeyPath, value: object) -> Any:  # noqa: AN
         return value
     head, *rest = path
     if isinstance(document, list) and isinstance(head, int):
-        return [*document[:head], _with_value(document[head], tuple(rest), value), *document[head + 1 :]]
+        inside = document[head] if head < len(document) else {}
+        return [*document[:head], _with_value(inside, tuple(rest), value), *document[head + 1 :]]
     inside = document if isinstance(document, dict) else {}
     return {**inside, head: _with_value(inside.get(head, {}), tuple(rest), value)}
 
@@ -267,6 +286,8 @@ def _mapping_edits(text: str, root: YamlSpan, parent: KeyPath, written: Mapping[
     own = {key: value for key in written if (value := entry.own(key)) is not None}
     edits = [edit for key in own for edit in _value_edits(text, root, own, key, written[key])]
     lines = _lines({key: value for key, value in written.items() if key not in own})
+    if not entry.is_mapping:
+        lines = [value if entry.flow else f"- {value}" for value in written.values()]
     if lines and entry.flow:
         at = entry.children[-1].end if entry.children else entry.end - 1
         edits.append(Edit(at, at, ", ".join([""] * bool(entry.children) + lines)))
@@ -279,9 +300,9 @@ def _value_edits(text: str, root: YamlSpan, own: Mapping[str, YamlSpan], key: st
     old = own[key]
     if old.start == old.end:  # nothing is written: 'key:' in a block, 'key' in brackets
         return [Edit(old.end, old.end, f" {new}" if text[old.start - 1] == ":" else f": {new}")]
-    if old.children and not old.flow and "#" not in text[old.start : old.end]:
-        # What replaces a block stands on the line of its key; one with comments in it cannot be replaced unharmed.
-        return [Edit(len(text[: old.start].rstrip()), old.end, f" {new}")]
+    if old.children and not old.flow:
+        # What replaces a block stands on the line of its key; one with comments is not replaced.
+        return [] if "#" in text[old.start : old.end] else [Edit(len(text[: old.start].rstrip()), old.end, f" {new}")]
     if old.anchor is None:
         return [Edit(old.start, old.end, new)]
     users = [place for place in root.walk() if place.alias == old.anchor and place not in own.values()]

@@ -11,7 +11,7 @@ import yaml
 from cycletime.duration import Duration, typed_duration
 from cycletime.errors import InputError
 from cycletime.libraries.plain_yaml import is_saved_ordered_dict, load_yaml
-from cycletime.libraries.time_keys import WRAPPER_NAME
+from cycletime.libraries.time_keys import WRAPPER_NAME, WRAPPER_NAMES
 
 _NOT_PLAIN = re.compile(r"!!python/(?!tuple\b|object/apply:collections\.OrderedDict\b)\S*")
 
@@ -31,26 +31,37 @@ NOISE = "noise_std"
 """The Zoo's own setting, of which it makes Stable-Baselines3's action_noise."""
 
 
-def with_cycle_time_wrapper(
-    entry: Mapping[str, object], from_dt: Duration, to_dt: Duration
-) -> tuple[list[Any] | None, str]:
-    """The entry's wrappers with one around them that holds actions for ``to_dt``, or None where none can; and a note.
+def with_cycle_time_wrapper(entry: Mapping[str, object], from_dt: Duration, to_dt: Duration) -> tuple[Any, str]:
+    """The entry's wrappers with actions held for ``to_dt``, or None where none can; and a note.
 
-    What the entry describes takes ``from_dt`` per step, other wrappers included, unless a `CycleTime` is there already.
+    A `CycleTime` that is there gets another dt. Else what the entry describes takes ``from_dt`` per step, other
+    wrappers included, and one is put around them.
     """
     said = entry.get("env_wrapper")
     wrappers: list[Any] = list(said) if isinstance(said, list) else [] if said is None else [said]
-    step = from_dt
-    if wrappers and isinstance(wrappers[-1], dict) and isinstance(wrappers[-1].get(WRAPPER_NAME), dict):
-        step = typed_duration(wrappers.pop()[WRAPPER_NAME].get("env_dt", from_dt))
-    held = to_dt / step
-    if held.denominator != 1:
-        return None, (
-            f"No env_wrapper was written, since {to_dt} is not a whole multiple of the environment's step, {step}: the "
-            f"environment itself must step every {to_dt} (cycletime.tasks.retime makes MuJoCo's and Pendulum do so)."
-        )
-    wrapper, steps = {WRAPPER_NAME: {"dt": str(to_dt), "env_dt": str(step)}}, "step" if held == 1 else "steps"
-    return [*wrappers, wrapper], (
-        f"The env_wrapper holds each action for {held} {steps} of {step}: take it out if the environment itself steps "
-        f"every {to_dt}."
-    )
+    keys = [(at, key) for at, each in enumerate(wrappers) if isinstance(each, dict) for key in each]
+    ours = [(at, key) for at, key in keys if WRAPPER_NAMES.fullmatch(key) and wrappers[at][key]]
+    at, name = ours[-1] if ours else (len(wrappers), WRAPPER_NAME)
+    keywords: dict[str, Any] = wrappers[at][name] if ours else {"dt": None, "env_dt": _in_ms(from_dt)}
+    step = typed_duration(keywords["env_dt"]) if "env_dt" in keywords else None
+    held = to_dt / (step or from_dt)
+    if step and held.denominator != 1:
+        must = f"the environment itself must step every {to_dt}"
+        cannot = f"{to_dt} is not a whole multiple of the environment's step, {step}"
+        retimes = "cycletime.tasks.retime makes MuJoCo's and Pendulum do so"
+        if ours:
+            raise InputError(
+                f"{cannot}: take CycleTime out of env_wrapper and give --from {from_dt}; {must} ({retimes})."
+            )
+        return None, f"No env_wrapper was written, since {cannot}: {must} ({retimes})."
+    span = f"{held} {'step' if held == 1 else 'steps'} of {step}"
+    span = span if step else f"{to_dt}, which must be a whole multiple of the environment's step"
+    new = {**(wrappers[at] if ours else {}), name: {**keywords, "dt": _in_ms(to_dt)}}
+    note = f"The env_wrapper holds each action for {span}: take it out if the environment itself steps every {to_dt}."
+    return [*wrappers[:at], new, *wrappers[at + 1 :]] if not ours or isinstance(said, list) else new, note
+
+
+def _in_ms(span: Duration) -> str:
+    """As most people write it, where that is exact: 100ms, which is 0.1s at its shortest."""
+    text = f"{float(1000 * span.exact_s):.12g}ms"
+    return text if span.exact_s < 1 and Duration(text) == span else str(span)

@@ -130,7 +130,7 @@ class StudyFolder:
         check_folder_free(path)
         before = cls.open(path) if (path / "study.json").exists() else None
         study = study.resolved(before.study if before else None)
-        study.check_runs()  # before anything is written
+        study.check_runs(here=True)  # before anything is written
         study_from_table(study_table(study))  # which refuses what could not be read again
         if before is not None and before.study.name != study.name:
             raise InputError(f"{path} holds the study {before.study.name!r}, not {study.name!r}: give another folder.")

@@ -14,7 +14,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from cycletime.duration import Duration, DurationLike, cycle_steps
+from cycletime.duration import Duration, DurationLike, cycle_steps, typed_duration
 from cycletime.errors import InputError
 from cycletime.tasks.render import frame_rate
 from cycletime.tasks.time_step import (
@@ -73,13 +73,13 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
                 what is published.
             time_limit: Truncate episodes after this span, even in the middle of a cycle.
         """
+        self._dt = typed_duration(dt)
         gym.utils.RecordConstructorArgs.__init__(
-            self, dt=str(Duration(dt)), env_dt=duration_text(env_dt), time_limit=duration_text(time_limit)
+            self, dt=str(self._dt), env_dt=duration_text(env_dt), time_limit=duration_text(time_limit)
         )
         refuse_hidden_resets(env, "CycleTime")
         gym.Wrapper.__init__(self, env)
         step = step_duration(env, env_dt)
-        self._dt = Duration(dt)
         self._below = _inner_clock(env)
         self._env_dt: Duration = Duration(self._below.env_dt) if self._below else step
         self._hold_steps = self._whole_inner_steps(step)
@@ -169,11 +169,7 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
         try:
             return cycle_steps(self._dt, step)
         except InputError as error:
-            hint = (
-                " Shorter ones need a shorter step: see retime, or give --env-dt on the command line."
-                if self._dt < step
-                else ""
-            )
+            hint = " Shorter ones need retime, or --env-dt of an id that it knows." if self._dt < step else ""
             if isinstance(self._below, CycleTime):
                 hint = f" It is around a CycleTime of {self._below._dt} already: set the cycle time there."
             elif self._below:

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence, Sized
 from contextlib import suppress
+from importlib.metadata import Distribution
 from itertools import combinations
 from math import ceil
 from pathlib import Path
@@ -13,8 +14,9 @@ from typing import Any
 
 from cycletime.errors import InputError, did_you_mean
 from cycletime.rules import ALGORITHMS
+from cycletime.trainers.stable_baselines3 import read_setting
 from cycletime.trainers.trainer_run import TrainerRun
-from cycletime.training.external import ExternalAgent, TrainerSpec
+from cycletime.training.external import BUILT_IN, ExternalAgent, TrainerSpec
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.-]*)\}")
 _CYCLES = ("dt_s", "dt_ms", "cycle_steps")
@@ -35,6 +37,15 @@ def check_command(agent: ExternalAgent, given: Sequence[str]) -> None:
         if name not in used and name in agent.settings:
             is_given = "is given" if name in given else f"would be {agent.settings[name]}"
             raise InputError(f"{name} {is_given}, and the command does not take it: add {{{name}}}, or leave it out.")
+
+
+def check_settings(trainer: TrainerSpec, settings: Mapping[str, Any]) -> None:
+    """Refuse what would be refused in each run: a library that is not here, and settings that cannot be read."""
+    name = trainer.name
+    if missing := [each for each in BUILT_IN.get(name, ()) if not any(Distribution.discover(name=each))]:
+        raise InputError(f"{name} needs {missing[0]!r}, which is not installed: pip install 'cycletime[{name}]'.")
+    for setting in settings.items() if name == "stable-baselines3" else ():
+        read_setting(*setting)
 
 
 def check_rules(agents: Mapping[tuple[str, Any], Sequence[ExternalAgent]]) -> None:

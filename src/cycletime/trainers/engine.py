@@ -121,7 +121,7 @@ class TrainerBatch(RunBatch):
         if isinstance(world, ForeignEnv):
             assert world.env_dt is not None, "it has one"
             return "MJX" if self.trainer.name == "brax" else "", (), world.env_dt, None
-        with closing(make_env(world, self.spec.dt)) as env:
+        with closing(make_env(world, self.spec.dt, discrete=True)) as env:
             longest = env.spec.max_episode_steps if env.spec else None
             return *simulator_of(env), Duration(env.get_wrapper_attr("env_dt")), longest
 
@@ -241,7 +241,8 @@ class _Curve:
                 self.is_spent = True
                 if not (newest or self.resumes):
                     first = f"{point.seconds:,.6g} s of {self.budget_s:,.6g} s simulated"
-                    raise InputError(f"Its first point is at {first}: give the study a larger budget.")
+                    unit = "" if point.seconds < 10 * self.budget_s else "seconds and not milliseconds, or "
+                    raise InputError(f"Its first point is at {first}: give {unit}the study a larger budget.")
             elif steps >= max(newest, 1):  # nothing was learned yet at 0
                 if steps > newest:
                     rows += self._end_moment()

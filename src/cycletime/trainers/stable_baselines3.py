@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from cycletime.errors import InputError, quote
-from cycletime.trainers.trainer_run import TrainerRun
+from cycletime.trainers.trainer_run import POINTS_FILE, TrainerRun
 
 ALGORITHMS = {"ppo": "PPO", "a2c": "A2C", "sac": "SAC", "td3": "TD3", "ddpg": "DDPG"}
 
@@ -23,11 +23,8 @@ def train(run: TrainerRun) -> None:
         raise InputError(f"stable-baselines3 has no {run.algorithm} here: give one of {', '.join(ALGORITHMS)}.")
     if run.device == "gpu" and not torch.cuda.is_available():
         raise InputError("device is 'gpu', and PyTorch finds none here: leave it out, or install PyTorch with CUDA.")
-    settings = dict(run.values)
-    normalize = _read(settings.pop("normalize", False))
-    keywords = {name: value for name, value in settings.items() if value is not None}
-    policy = keywords.pop("policy", "MlpPolicy")
-    keywords = {name: _keyword(name, value) for name, value in keywords.items()}
+    keywords = {name: read_setting(name, value) for name, value in run.values.items() if value is not None}
+    normalize, policy = keywords.pop("normalize", False), keywords.pop("policy", "MlpPolicy")
     noise = keywords.pop("noise_type", None), keywords.pop("noise_std", 0.0)
     env: Any = make_vec_env(run.make_env, n_envs=run.num_envs, seed=run.seed)
     if noise[0]:
@@ -47,23 +44,23 @@ def train(run: TrainerRun) -> None:
     make = getattr(stable_baselines3, ALGORITHMS[run.algorithm])
     try:
         model = make(policy, env, seed=run.seed, device="cuda" if run.device == "gpu" else "cpu", **keywords)
-    except TypeError as error:
-        raise InputError(
-            f"{ALGORITHMS[run.algorithm]} of Stable-Baselines3 does not take a setting: {error}."
-        ) from error
+    except (TypeError, AssertionError) as error:  # of settings, and of actions
+        raise InputError(f"{ALGORITHMS[run.algorithm]} of Stable-Baselines3 refuses: {error}.") from error
     model.learn(total_timesteps=run.agent_steps, callback=Points())
+    if not (run.folder / POINTS_FILE).exists():
+        raise InputError(f"No episode ended in {run.simulated_s:,.6g} s simulated: give the study a larger budget.")
     model.save(run.folder / "model.zip")
 
 
-def _keyword(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever an entry has
+def read_setting(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever an entry has
     """A setting as a constructor takes it: the Zoo writes schedules as lin_3e-4, and keywords as Python's text."""
     if isinstance(value, str) and value.startswith("lin_"):
-        first = float(value.removeprefix("lin_"))
+        first = float(_read(name, value.removeprefix("lin_")))
         return lambda remaining: remaining * first
-    return _read(value) if name.endswith("_kwargs") else value
+    return _read(name, value) if name.endswith("_kwargs") or name == "normalize" else value
 
 
-def _read(value: Any) -> Any:  # noqa: ANN401 - whatever an entry has
+def _read(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever an entry has
     """A text such as 'dict(net_arch=[64, 64], activation_fn=nn.ReLU)' as what it means; nothing is executed."""
     if not isinstance(value, str):
         return value
@@ -71,7 +68,7 @@ def _read(value: Any) -> Any:  # noqa: ANN401 - whatever an entry has
         return _evaluate(ast.parse(value, mode="eval").body)
     except (ValueError, SyntaxError, AttributeError) as error:
         raise InputError(
-            f"{quote(value)} cannot be read as settings: dict(...), lists, numbers and nn.NAME can."
+            f"{name} is {quote(value)}, which cannot be read: dict(...), lists, numbers and nn.NAME can."
         ) from error
 
 

@@ -71,7 +71,7 @@ class TrainerRun:
 
     def make_env(self) -> gymnasium.Env[Any, Any]:
         """The study's task or environment, of which one step is one cycle."""
-        return make_env(self.world, self.dt)
+        return make_env(self.world, self.dt, discrete=True)
 
     def report(self, simulated_s: float, agent_steps: int, mean_return: float) -> None:
         if 0 < 10 * self.num_envs * agent_steps * self.dt_s < simulated_s:

@@ -237,9 +237,9 @@ def refuse_budget_without_episode(world: World, env_steps: int, num_envs: int = 
 
 
 def make_env(
-    world: World, dt: Duration, render_mode: str | None = None, delay: DelayLike | None = None
+    world: World, dt: Duration, render_mode: str | None = None, delay: DelayLike | None = None, discrete: bool = False
 ) -> gymnasium.Env[Any, Any]:
-    """The world as an environment of which one step is one agent step.
+    """The world as an environment of which one step is one agent step; with `discrete` its actions may be any.
 
     For 'module:Name-v0' the module is imported first, which runs its code. A delay is how late actions take effect, in
     whole steps of the environment.
@@ -259,7 +259,7 @@ def make_env(
     from cycletime.tasks.env_errors import EnvErrorWrapper, raise_as_env_error
 
     with raise_as_env_error(world.name, "its making"):
-        return EnvErrorWrapper(_make_gymnasium_env(world, dt, keywords, delay), world.name)
+        return EnvErrorWrapper(_make_gymnasium_env(world, dt, keywords, delay, discrete), world.name)
 
 
 def _make_task_env(
@@ -282,7 +282,7 @@ def _with_delay(
 
 
 def _make_gymnasium_env(
-    world: GymnasiumEnv, dt: Duration, keywords: dict[str, Any], delay: DelayLike | None
+    world: GymnasiumEnv, dt: Duration, keywords: dict[str, Any], delay: DelayLike | None, discrete: bool
 ) -> gymnasium.Env[Any, Any]:
     from cycletime.tasks import CycleTime
     from cycletime.tasks.retime import RETIMINGS, retime
@@ -302,7 +302,8 @@ def _make_gymnasium_env(
         env.close()
         return _make_task_env(name, world.env_dt or env.unwrapped.task.env_dt, dt, keywords, delay)
     try:
-        ActionBounds.of(env)  # first: whoever is asked for a time step should not find then that no agent can act
+        if not discrete:
+            ActionBounds.of(env)  # first: whoever is asked for a time step should not find then that no agent can act
         return CycleTime(_with_delay(env, delay, env_dt), dt, env_dt=env_dt)
     except InputError:
         env.close()
