@@ -16,11 +16,16 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
 from cycletime.duration import Duration
 from cycletime.experiments.horizons.results import CURVE_BINS, provenance
 from cycletime.experiments.investigation import Experiment, Investigation, scale_label
 from cycletime.experiments.outcome import NotRunError, OutcomeCell, Results, read_results
 from cycletime.experiments.page_parts import PagePart, fill_parts, read_page
+from cycletime.reports import drawing
+from cycletime.reports.figure_style import STYLE, add_footer
 from cycletime.reports.formatting import TextTable
 from cycletime.reports.page.document import write_text
 from cycletime.statistics import Comparison, Contrast, Estimate, compare, holm
@@ -42,6 +47,9 @@ FAMILIES = ("primary", "secondary")
 LOWEST, HIGHEST = -1.0, 2.0
 EQUAL_WITHIN = 0.05
 FEWEST_TASKS = 3
+FIGURE = "differences"
+_MARKERS = "os^vPX"
+"""Of tasks."""
 Measure = Literal["score", "final"]
 
 
@@ -146,13 +154,16 @@ class Trial:
         zero, gain = self.nothing(task), self.gain(task, measure)
         return {seed: min(max((score - zero) / gain, LOWEST), HIGHEST) for seed, score in found.items()}
 
-    def compared(self, comparison: dict[str, str], measure: Measure = "score") -> tuple[Comparison, Estimate]:
-        """What an arm has more than another: over tasks, and over seeds on these tasks."""
+    def pairs(self, comparison: dict[str, str], measure: Measure = "score") -> list[list[dict[int, float]]]:
+        """By task, what both arms of a comparison have with each seed."""
         place = PLACES.index(comparison["to"])
-        pairs = [
+        return [
             [self.normalised(task, comparison[side], place, measure) for side in ("arm", "than")] for task in self.tasks
         ]
-        if len(pairs) < FEWEST_TASKS:
+
+    def compared(self, comparison: dict[str, str], measure: Measure = "score") -> tuple[Comparison, Estimate]:
+        """What an arm has more than another: over tasks, and over seeds on these tasks."""
+        if len(pairs := self.pairs(comparison, measure)) < FEWEST_TASKS:
             there = f"With {self.num_envs:,} environments {len(pairs)} tasks have all studies"
             raise NotRunError(f"envs-{self.num_envs}", remedy=f"{there}; {FEWEST_TASKS} are needed.")
         means = [[fmean(scores.values()) for scores in side] for side in zip(*pairs, strict=True)]
@@ -166,10 +177,15 @@ class Trial:
         )
         return compare(*means, paired=True), over_seeds.estimate(0.95)
 
+    def comparisons(self, family: str) -> dict[str, dict[str, str]]:
+        """Those of a family that there are enough environments for, by what stands for them in tables and figures."""
+        planned = (each for each in self.planned[family] if self.has(each["arm"], PLACES.index(each["to"])))
+        return {f"{each['arm']} - {each['than']}, {each['to']}": each for each in planned}
+
     def judged(self, family: str) -> list[tuple[str, ...]]:
         """A row for each comparison of a family: its difference over seeds and tasks, the verdict, the prediction."""
-        planned = [each for each in self.planned[family] if self.has(each["arm"], PLACES.index(each["to"]))]
-        found = {f"{each['arm']} - {each['than']}, {each['to']}": self.compared(each) for each in planned}
+        planned = self.comparisons(family)
+        found = {name: self.compared(each) for name, each in planned.items()}
         corrected = holm({name: comparison for name, (comparison, _) in found.items()})
         return [
             (
@@ -179,7 +195,7 @@ class Trial:
                 _verdict(corrected[name]),
                 each["predicted"],
             )
-            for each, (name, (_, seeds)) in zip(planned, found.items(), strict=True)
+            for each, (name, (_, seeds)) in zip(planned.values(), found.items(), strict=True)
         ]
 
     def has(self, arm: str, place: int) -> bool:
@@ -202,6 +218,14 @@ def _verdict(comparison: Comparison) -> str:
     return "equal for practical purposes" if low > -EQUAL_WITHIN and high < EQUAL_WITHIN else "not decided"
 
 
+def _about(results: Results) -> str:
+    """How many seeds there are, and the scale, of the outcomes that were used."""
+    used = [outcome for outcome in results.outcomes.values() if outcome.name in results.used]
+    seeds = " or ".join(map(str, sorted({n for outcome in used for n in outcome.n})))
+    scale = scale_label(min(outcome.scale for outcome in used))
+    return f"{seeds} of {len(preregistration(results.folder)['seeds'])} planned seeds{scale}."
+
+
 def scores_text(num_envs: int, results: Results) -> str:
     """The mean score of each arm on each task, at the shorter and the longer cycle time."""
     trial = Trial(results, num_envs)
@@ -221,18 +245,63 @@ def verdicts_text(num_envs: int, results: Results) -> str:
     for family in FAMILIES:
         header = (family, "over seeds", "over tasks", "verdict", "predicted")
         lines += [*TextTable(header, trial.judged(family)).markdown(is_aligned=True), ""]
-    used = [outcome for outcome in results.outcomes.values() if outcome.name in results.used]
-    seeds = " or ".join(map(str, sorted({n for outcome in used for n in outcome.n})))
-    scale = scale_label(min(outcome.scale for outcome in used))
-    about = f"{num_envs:,} environments{scale}; {len(trial.tasks)} tasks ({', '.join(trial.tasks)}); "
-    about += f"{seeds} of {len(trial.planned['seeds'])} planned seeds."
+    about = f"{num_envs:,} environments; {len(trial.tasks)} tasks ({', '.join(trial.tasks)}); {_about(results)}"
     return "\n".join([about, "", *lines, scores_text(num_envs, results), ""])
+
+
+def differences_figure(results: Results) -> Figure:
+    """Each comparison's difference on each task, its mean, and both intervals; a panel for each number of envs."""
+    trials = [trial for count in NUM_ENVS if len((trial := Trial(results, count)).tasks) >= FEWEST_TASKS]
+    if not trials:
+        raise NotRunError(FIGURE, remedy=f"No number of environments has {FEWEST_TASKS} tasks with all studies.")
+    names = [name for family in FAMILIES for name in trials[-1].comparisons(family)]
+    figure = Figure(figsize=(3.4 + 3.2 * len(trials), 0.5 + 0.36 * len(names)))
+    every = figure.subplots(1, len(trials), sharex=True, sharey=True, squeeze=False)[0]
+    for axes, trial in zip(every, trials, strict=True):
+        axes.axvline(0, color="0.4", linewidth=0.8)
+        for name, each in ((name, each) for family in FAMILIES for name, each in trial.comparisons(family).items()):
+            row, (tasks, seeds) = -names.index(name), trial.compared(each)
+            for task, (ours, theirs) in zip(trial.tasks, trial.pairs(each), strict=True):
+                difference = fmean(ours.values()) - fmean(theirs.values())
+                axes.plot(difference, row + 0.18, _MARKERS[TASKS.index(task)], color="0.45", markersize=4)
+            over = tasks.difference
+            axes.plot([over.low, over.high], [row - 0.14] * 2, color="C0", linewidth=1)
+            axes.plot([seeds.low, seeds.high], [row - 0.14] * 2, color="C0", linewidth=3.5, solid_capstyle="butt")
+            axes.plot(over.value, row - 0.14, "D", color="C0", markeredgecolor="white", markersize=5)
+        axes.set_title(f"{trial.num_envs:,} environment{'' if trial.num_envs == 1 else 's'}", fontsize=10)
+        axes.set_xlabel("difference of scores")
+        axes.set_yticks([-row for row in range(len(names))], names)
+    left, right = every[0].get_xlim()
+    every[0].set_xlim(max(left, LOWEST - 0.5), min(right, HIGHEST - 0.5))
+    every[0].locator_params("x", nbins=5)
+    marks = [axes.plot([], [], _MARKERS[TASKS.index(task)], color="0.45", label=task)[0] for task in TASKS]
+    bars = [
+        axes.plot([], [], color="C0", linewidth=width, label=f"95 % over {what}")[0]
+        for width, what in ((3.5, "seeds, on these tasks"), (1, "tasks"))
+    ]
+    add_footer(
+        figure,
+        [marks, bars],
+        "How much more the first arm has than the second at a shorter or longer cycle time; 0 is doing nothing, 1 the "
+        f"tuned values at their own cycle time. Intervals are not corrected for their number. {_about(results)}",
+    )
+    return figure
+
+
+def save_figures(results: Results, folder: Path, only: Sequence[str] = ()) -> list[Path]:
+    with mpl.rc_context(STYLE):
+        return drawing.save_figures({FIGURE: differences_figure(results)}, folder, ("png", "svg"))
+
+
+def missing_figures(results: Results) -> dict[str, str]:
+    there = any(len(Trial(results, count).tasks) >= FEWEST_TASKS for count in NUM_ENVS)
+    return {} if there else {FIGURE: f"all studies of {FEWEST_TASKS} tasks"}
 
 
 def write_page(results: Results, page: Path) -> list[Path]:
     parts = {f"envs-{count}": PagePart(str(count), partial(verdicts_text, count, results)) for count in NUM_ENVS}
     write_text(page, fill_parts(read_page(page), parts))
-    return [page]
+    return [page, *save_figures(results, page.parent)]
 
 
 def _provenance(study: StudySpec) -> dict[str, Any]:
@@ -240,10 +309,6 @@ def _provenance(study: StudySpec) -> dict[str, Any]:
     experiment = f"envs-{study.name.split('-', 1)[0]} --seeds {len(study.seeds)}"
     command = f"PYTHONPATH=. cycletime experiment run benchmarks.parallel:PARALLEL {experiment}"
     return {**provenance(study), "command": command}
-
-
-def _no_figures(results: Results, folder: Path, only: Sequence[str]) -> list[Path]:
-    return []
 
 
 PARALLEL = Investigation(
@@ -258,9 +323,9 @@ PARALLEL = Investigation(
     read=read_results,
     verdicts={name: partial(verdicts_text, count) for name, count in zip(EXPERIMENTS, NUM_ENVS, strict=True)},
     tables={name: partial(scores_text, count) for name, count in zip(EXPERIMENTS, NUM_ENVS, strict=True)},
-    figures=(),
-    missing_figures=lambda results: {},
-    save_figures=_no_figures,
+    figures=(FIGURE,),
+    missing_figures=missing_figures,
+    save_figures=save_figures,
     write_report=write_page,
     report_path=Path("results/parallel/README.md"),
 )

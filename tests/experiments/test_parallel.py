@@ -7,10 +7,13 @@ import pytest
 from scipy import stats
 
 from benchmarks.parallel import (
+    FAMILIES,
     NUM_ENVS,
     PARALLEL,
     TASKS,
     Trial,
+    differences_figure,
+    missing_figures,
     scores_text,
     studies_of,
     verdicts_text,
@@ -138,13 +141,28 @@ def test_texts_say_tasks_and_seeds_and_the_page_is_filled(results: Results, tmp_
     assert scores_text(16, results) in text
     page = tmp_path / "README.md"
     page.write_text((RESULTS / "README.md").read_text())
-    write_page(results, page)
+    assert {file.name for file in write_page(results, page)} == {"README.md", "differences.png", "differences.svg"}
     assert text.strip() in page.read_text()
+
+
+def test_a_figure_has_each_difference_on_each_task(results: Results) -> None:
+    figure = differences_figure(results)
+    assert [axes.get_title() for axes in figure.axes] == ["1 environment", "16 environments"]
+    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    trial, points = Trial(results, 16), dict[int, list[float]]()
+    assert names == [name for family in FAMILIES for name in trial.comparisons(family)]
+    for line in (each for each in figure.axes[1].lines if each.get_linestyle() == "None" and len(each.get_xdata())):  # type: ignore[arg-type]
+        points.setdefault(-round(np.asarray(line.get_ydata()).item()), []).append(np.asarray(line.get_xdata()).item())
+    for row, comparison in enumerate(each for family in FAMILIES for each in trial.comparisons(family).values()):
+        wanted = [np.mean([*ours.values()]) - np.mean([*theirs.values()]) for ours, theirs in trial.pairs(comparison)]
+        assert sorted(points[row]) == pytest.approx(sorted([*wanted, np.mean(wanted)]))
 
 
 def test_what_was_not_run_is_said(results: Results) -> None:
     with pytest.raises(NotRunError, match="With 256 environments 0 tasks have all studies; 3 are needed"):
         verdicts_text(256, results)
+    assert not missing_figures(results)
+    assert missing_figures(Results({}, folder=RESULTS)) == {"differences": "all studies of 3 tasks"}
 
 
 def test_a_longer_cycle_with_a_fourth_of_one_environment_there_is_not(results: Results) -> None:
