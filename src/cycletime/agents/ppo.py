@@ -427,7 +427,7 @@ def lambda_advantages(
     discount: jax.Array | float,
     trace_decay: jax.Array | float,
 ) -> jax.Array:
-    """G^lambda - v(S) for transitions in the order of time along the first axis, backwards instead of by a double sum.
+    """GAE (Schulman et al. 2016), G^lambda - v(S), backwards instead of by a double sum; time is the first axis.
 
     `next_value` is v(S'), and 0 where S' is terminal; `ended` is 1 where the next transition begins another episode.
     After the last transition nothing follows but its own v(S'), so that a batch that is cut inside an episode ends in
