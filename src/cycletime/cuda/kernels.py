@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 KERNEL = Path(__file__).parent / "kernel"
-PPO, SAC = KERNELS = ("train.cu", "sac.cu")
+PPO, SAC = KERNEL_FILES = ("train.cu", "sac.cu")
 THREADS = 256
 OPTIONS = ("-std=c++17", f"-I{KERNEL}")
 _INCLUDED = re.compile(r'^#include [<"](.+)[>"]$', re.MULTILINE)
