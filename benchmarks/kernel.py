@@ -118,7 +118,7 @@ def speed(device: Device) -> bool:
     """Microseconds of one gradient step and of one agent step, with all multiprocessors busy."""
     by_m = {m: _learning_us(device, m) for m in MINIBATCHES}
     print(f"us per update, m = {' '.join(map(str, by_m))}: {' '.join(f'{each:.2f}' for each in by_m.values())}")
-    rate = 2 * PRODUCTS * 50 * device.memory.blocks / by_m[50] / 1e6
+    rate = 2 * PRODUCTS * 50 * device.card.blocks / by_m[50] / 1e6
     print(f"  at m = 50: {rate:.1f} TFLOP/s of learning on the whole card")
     for task in TASKS:
         env_dt = ClosedFormWorld(task).env_dt
@@ -150,7 +150,7 @@ def forms() -> bool:
 
 def _busy(device: Device, task: str, dt: str, minibatch: int) -> list[RunSpec]:
     """A run for each multiprocessor."""
-    return [spec_of(task, dt, seed, 10**9, minibatch=minibatch) for seed in range(device.memory.blocks)]
+    return [spec_of(task, dt, seed, 10**9, minibatch=minibatch) for seed in range(device.card.blocks)]
 
 
 def _learning_us(device: Device, minibatch: int) -> float:
@@ -286,7 +286,7 @@ def header(device: Device, commit: str) -> Iterator[str]:
     """Whose figures these are."""
     versions = f"python {sys.version.split()[0]}, numpy {np.__version__}, jax {jax.__version__}"
     yield f"cycletime {commit or code_version()}, {processor()}, {versions}"
-    yield f"{device.memory.name}: " + ", ".join(f"{name} {value}" for name, value in device.memory.about.items())
+    yield f"{device.card.name}: " + ", ".join(f"{name} {value}" for name, value in device.card.about.items())
     asked = "driver_version,clocks.sm,clocks.max.sm,clocks.mem,power.limit,temperature.gpu"
     command = ["nvidia-smi", f"--query-gpu={asked}", "--format=csv,noheader"]
     try:

@@ -109,7 +109,7 @@ def preregistered_study(name: str, workspace: Workspace) -> StudySpec:
 
 
 def env_steps(name: str) -> int:
-    from cycletime.experiments.results import results_folder
+    from cycletime.experiments.collecting import results_folder
 
     count, rest = name.split("-", 1)
     task = next(each for each in TASKS if rest.startswith(each))

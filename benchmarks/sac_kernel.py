@@ -65,8 +65,8 @@ def update_us(device: Device, count: int, task: str = "reacher", dt: str = "16ms
 def speed(limit: str | None) -> bool:
     """Print how long an update takes."""
     device = limited_device(SAC_KERNEL, limit)
-    blocks = device.memory.blocks
-    print(f"{device.memory.name}, {device.memory.about['shared memory']}: microseconds per update and run")
+    blocks = device.card.blocks
+    print(f"{device.card.name}, {device.card.about['shared memory']}: microseconds per update and run")
     for runs in (1, blocks // 4, blocks // 2, blocks):
         print(f"  reacher, 16ms, {runs:4d} runs side by side {update_us(device, runs):8.2f}", flush=True)
     found = update_us(device, blocks)
@@ -81,7 +81,7 @@ def forms(limit: str | None) -> bool:
     for form in FORMS[SAC]:
         if limit is None or form.shared_bytes <= shared_bytes_of(limit):
             device = Device(SAC_KERNEL, Card(SAC, form))
-            blocks = device.memory.blocks
+            blocks = device.card.blocks
             found = ", ".join(f"{update_us(device, blocks):.2f}" for _ in range(2))
             print(
                 f"{form.shared_bytes:,} bytes, {form.about}: {found} us per update and run, {blocks} runs", flush=True
@@ -98,7 +98,7 @@ def brief(limit: str | None) -> bool:
         device.train(Slice(runs, 64, 64, 3600.0, most_periods=periods))
     finite = all(np.isfinite(device.state(run)[POSITION_WORDS:]).all() for run in runs)
     told = "numbers" if finite else "NOT numbers"
-    print(f"brief, {device.memory.about['shared memory']}: {len(runs)} runs, all of them {told}")
+    print(f"brief, {device.card.about['shared memory']}: {len(runs)} runs, all of them {told}")
     return finite
 
 

@@ -112,7 +112,7 @@ def test_samples_are_whole_transitions_of_all_copies_and_rows() -> None:
 def test_copies_lie_side_by_side() -> None:
     columns = [random_transitions(5, seed=seed) for seed in range(3)]
     rows = jax.tree.map(lambda *parts: np.stack(parts, axis=1), *columns)
-    back = oldest_first(stored(Buffer.empty(4, 3, 2, copies=3), rows))
+    back = oldest_first(stored(Buffer.empty(4, 3, 2, num_envs=3), rows))
     for copy, column in enumerate(columns):
         np.testing.assert_array_equal(back.action[:, copy], column.action[1:].astype(np.float32))
 

@@ -36,7 +36,7 @@ def _on_kernel(device: Emulated, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_on_kernel")
 def test_all_seeds_are_trained_together(tmp_path: Path, device: Emulated, capsys: pytest.CaptureFixture[str]) -> None:
-    before = device.memory.launches
+    before = device.card.launches
     assert main([*WORDS.split(), "--seeds", "3", "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr()
     told = printed.out.splitlines()
@@ -45,7 +45,7 @@ def test_all_seeds_are_trained_together(tmp_path: Path, device: Emulated, capsys
     results = [json.loads(path.read_text()) for path in tmp_path.glob("*/result.json")]
     assert {result["seed"] for result in results} == {0, 1, 2}
     longest = max(result["agent_steps"] for result in results)
-    assert device.memory.launches - before <= longest / 20 + 1, "no more launches than the longest run needs by itself"
+    assert device.card.launches - before <= longest / 20 + 1, "no more launches than the longest run needs by itself"
 
 
 @pytest.mark.usefixtures("_on_kernel")

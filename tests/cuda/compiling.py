@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from cycletime.cuda.kernels import KERNELS, OPTIONS, form_within, kernel_source
+from cycletime.cuda.kernels import KERNEL_FILES, OPTIONS, form_within, kernel_source
 from tests.cuda.device_checks.limits import shared_bytes_of
 
 CARDS = {"sm_80": "163KB", "sm_86": "99KB", "sm_89": "99KB", "sm_90": "227KB", "sm_100": "227KB", "sm_120": "99KB"}
@@ -68,7 +68,7 @@ def compiled(kernel: str, shared_memory: str, architecture: str, *options: str) 
 
 def print_counts() -> None:
     """A line for each kernel and card."""
-    for kernel in KERNELS:
+    for kernel in KERNEL_FILES:
         for architecture, shared_memory in CARDS.items():
             counts = Counts.of(compiled(kernel, shared_memory, architecture))
             told = f"{counts.registers} registers, {counts.spilled} bytes spilled"

@@ -57,7 +57,7 @@ def at_address(address: int, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
 
 
 @dataclass
-class EmulatedMemory(Card):
+class EmulatedCard(Card):
     """A few blocks, which are computed one after the other when they are launched."""
 
     library: ctypes.CDLL
@@ -103,7 +103,7 @@ class EmulatedMemory(Card):
 class Emulated(Device):
     """A device that runs a kernel on a CPU."""
 
-    memory: EmulatedMemory
+    card: EmulatedCard
 
     def __init__(self, library: ctypes.CDLL, blocks: int = 2, schedule: int = 1, kernel: Kernel = PPO_KERNEL) -> None:
-        super().__init__(kernel, EmulatedMemory(library, blocks, schedule=schedule))
+        super().__init__(kernel, EmulatedCard(library, blocks, schedule=schedule))

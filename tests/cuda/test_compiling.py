@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from cycletime.cuda.kernels import KERNELS, PPO, SAC, kernel_digest
+from cycletime.cuda.kernels import KERNEL_FILES, PPO, SAC, kernel_digest
 from tests.cuda.compiling import CARDS, Counts
 
 ROOT = Path(__file__).parents[2]
-ALL = [(kernel, architecture) for kernel in KERNELS for architecture in CARDS]
+ALL = [(kernel, architecture) for kernel in KERNEL_FILES for architecture in CARDS]
 BETWEEN = ("sm_89", "sm_100")
 """Cards that take the form of an older one, and that no code is apart for."""
 QUICKLY = "--Ofast-compile=max"

@@ -113,12 +113,12 @@ def work() -> Slice:
 
 @pytest.mark.usefixtures("cupy")
 def test_it_gives_what_the_kernel_gives(device: Emulated, work: Slice) -> None:
-    card = Device(PPO_KERNEL, Card(PPO))
-    assert (card.memory.name, card.memory.blocks) == ("A card", 2)
+    real = Device(PPO_KERNEL, Card(PPO))
+    assert (real.card.name, real.card.blocks) == ("A card", 2)
     for _ in range(2):
-        for each in (card, device):
+        for each in (real, device):
             each.begin(work)
-        ours, theirs = card.finish(), device.finish()
+        ours, theirs = real.finish(), device.finish()
         for one, other in zip(ours, theirs, strict=True):
             assert one.run.state.tobytes() == other.run.state.tobytes()
             assert one.records.tobytes() == other.records.tobytes()
@@ -128,8 +128,8 @@ def test_it_gives_what_the_kernel_gives(device: Emulated, work: Slice) -> None:
 
 @pytest.mark.usefixtures("cupy")
 def test_it_tells_what_it_is_and_what_blocks_left_behind(device: Emulated, work: Slice) -> None:
-    card = Device(PPO_KERNEL, Card(PPO))
-    assert card.memory.about == {
+    real = Device(PPO_KERNEL, Card(PPO))
+    assert real.card.about == {
         "compute capability": "9.0",
         "multiprocessors": "2",
         "shared memory": "232448 bytes for a block, 208880 taken (64 samples at once, moments in shared memory)",
@@ -138,18 +138,18 @@ def test_it_tells_what_it_is_and_what_blocks_left_behind(device: Emulated, work:
         "NVRTC": "12.9",
         "CuPy": "14.2.0",
     }
-    for each in (card, device):
+    for each in (real, device):
         each.train(work)
     batch = slice(0, 20 * INPUTS)
-    scratches = [each.memory.get(each._scratch)[0, batch] for each in (card, device)]
+    scratches = [each.card.get(each._scratch)[0, batch] for each in (real, device)]
     np.testing.assert_array_equal(scratches[0], scratches[1])
 
 
 def test_what_cuda_says_is_a_sentence(cupy: Cupy, work: Slice) -> None:
-    card = Device(PPO_KERNEL, Card(PPO))
+    real = Device(PPO_KERNEL, Card(PPO))
     cupy.fails = True
     with pytest.raises(RunError, match=r"^A card failed: cudaErrorIllegalAddress: an illegal memory access was enc"):
-        card.begin(work)
+        real.begin(work)
 
 
 def test_a_full_card_is_refused(cupy: Cupy, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +180,7 @@ def test_cards_that_are_too_small_are_refused(
 @pytest.mark.parametrize(("limit", "form"), [(None, 0), ("163KB", 1), ("99KB", -1)])
 def test_a_limit_has_the_card_take_the_form_of_a_smaller_one(cupy: Cupy, limit: str | None, form: int) -> None:
     chosen = FORMS[PPO][form]
-    about = limited_device(PPO_KERNEL, limit).memory.about
+    about = limited_device(PPO_KERNEL, limit).card.about
     assert f"232448 bytes for a block, {chosen.shared_bytes} taken" in about["shared memory"]
     assert set(chosen.options) <= set(cupy.options)
 

@@ -17,13 +17,13 @@ from cycletime.cuda import engine, kernels, layout, ppo
 from cycletime.cuda.card import check_memory, import_cupy
 from cycletime.cuda.device import Device, find_device
 from cycletime.cuda.engine import H200_BLOCKS, CudaEngine
-from cycletime.cuda.kernels import KERNEL, KERNELS, PPO, SAC, kernel_source
+from cycletime.cuda.kernels import KERNEL, KERNEL_FILES, PPO, SAC, kernel_source
 from cycletime.cuda.ppo import expected_s
 from cycletime.cuda.run_batch import CudaRunBatch
 from cycletime.errors import InputError
 from tests.cuda.cards import CudaError, asked_cupy
 from tests.cuda.device_checks.replay import BESIDE
-from tests.cuda.emulated import Emulated, EmulatedMemory, at_address
+from tests.cuda.emulated import Emulated, EmulatedCard, at_address
 from tests.cuda.small import make_slice, make_spec
 
 
@@ -41,15 +41,15 @@ def test_both_sides_have_the_same_layout(library: ctypes.CDLL) -> None:
 
 def test_the_source_changes_with_any_of_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """CuPy would else go on with a kernel that was compiled from other headers."""
-    before = {name: kernel_source(name) for name in KERNELS}
+    before = {name: kernel_source(name) for name in KERNEL_FILES}
     shutil.copytree(KERNEL, tmp_path / "kernel")
     monkeypatch.setattr(kernels, "KERNEL", tmp_path / "kernel")
     for changed, others in {"physics.cuh": set(), "update.cuh": {SAC}, "sac/adam.cuh": {PPO}}.items():
-        assert {name: kernel_source(name) for name in KERNELS} == before
+        assert {name: kernel_source(name) for name in KERNEL_FILES} == before
         path = tmp_path / "kernel" / changed
         kept = path.read_bytes()
         path.write_bytes(kept + b"// changed\n")
-        assert {name for name in KERNELS if kernel_source(name) == before[name]} == others
+        assert {name for name in KERNEL_FILES if kernel_source(name) == before[name]} == others
         path.write_bytes(kept)
 
 
@@ -107,7 +107,7 @@ def test_without_cupy_an_engine_says_what_to_install_and_what_runs_cost_on_an_h2
 def test_with_a_card_runs_cost_what_they_do_there(device: Emulated, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "find_device", lambda kernel: device)
     cost = CudaEngine().cost(make_spec())
-    assert (cost.where, cost.runs_at_once) == ("", device.memory.blocks)
+    assert (cost.where, cost.runs_at_once) == ("", device.card.blocks)
 
 
 def test_too_little_memory_is_told_with_both_numbers() -> None:
@@ -123,7 +123,7 @@ def test_machines_with_jax_and_numpy_only_can_import_it() -> None:
 
 
 def test_counts_are_read_and_forgotten() -> None:
-    class Counting(EmulatedMemory):
+    class Counting(EmulatedCard):
         """Records two episodes of the first run, and reports an update of the second."""
 
         def launch(self, argument: NDArray[Any], blocks: int) -> None:

@@ -62,7 +62,7 @@ class Restless(Emulated):
     """Whose threads run in another order each time."""
 
     def begin(self, work: Slice) -> None:
-        self.memory.schedule += 1
+        self.card.schedule += 1
         super().begin(work)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cycletime.cuda.card import choose_form
-from cycletime.cuda.kernels import FORMS, KERNELS, PPO, SAC, form_within
+from cycletime.cuda.kernels import FORMS, KERNEL_FILES, PPO, SAC, form_within
 from cycletime.cuda.ppo import initial_state_of
 from cycletime.errors import InputError, NoGpuError
 from tests.cuda.cards import SHARED_BYTES, asked_cupy, cupy_of
@@ -48,7 +48,7 @@ def test_blocks_keep_what_lies_in_device_memory_apart(library_of_form: ctypes.CD
 
 
 @pytest.mark.parametrize("card", SHARED_BYTES)
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", KERNEL_FILES)
 def test_a_card_takes_the_fastest_form_that_it_has_room_for(
     monkeypatch: pytest.MonkeyPatch, card: str, kernel: str
 ) -> None:
@@ -59,7 +59,7 @@ def test_a_card_takes_the_fastest_form_that_it_has_room_for(
     assert all(each.shared_bytes > SHARED_BYTES[card] for each in faster)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", KERNEL_FILES)
 def test_forms_differ_and_the_faster_takes_more(kernel: str) -> None:
     sizes = [form.shared_bytes for form in FORMS[kernel]]
     assert sizes == sorted(set(sizes), reverse=True), "or a slower one would never be taken"

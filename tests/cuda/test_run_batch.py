@@ -24,7 +24,7 @@ from cycletime.training.machine import this_machine
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.run_recorder import TrainingJob
 from cycletime.training.trainer import train_batch
-from tests.cuda.emulated import Emulated, EmulatedMemory
+from tests.cuda.emulated import Emulated, EmulatedCard
 from tests.cuda.small import make_spec
 from tests.training.engines.scripted import train
 
@@ -99,7 +99,7 @@ def test_what_was_computed_is_told_of_though_the_next_slice_cannot_begin(
     begin = device.begin
 
     def only_once(work: Slice) -> None:
-        if device.memory.launches:
+        if device.card.launches:
             raise InputError("The card is full.")
         begin(work)
 
@@ -180,10 +180,10 @@ def test_a_run_that_was_killed_goes_on_from_its_checkpoint(
 ) -> None:
     whole, cut = (RunFolder.create(tmp_path / name, SPECS[1]) for name in ("whole", "cut"))
     train(whole)
-    finish, killed_at = on_kernel.finish, on_kernel.memory.launches + 3
+    finish, killed_at = on_kernel.finish, on_kernel.card.launches + 3
 
     def finish_or_die() -> list[RunResult]:
-        if on_kernel.memory.launches > killed_at:
+        if on_kernel.card.launches > killed_at:
             raise KeyboardInterrupt
         return finish()
 
@@ -207,8 +207,8 @@ def test_only_another_card_or_compiler_makes_a_resumed_run_differ(
     monkeypatch.setattr(run_recorder, "this_machine", lambda: {**here, "processor": "another", "jax": "another"})
     train(folders[0])
     assert folders[0].result()["resumed"] == "resumed, identical"
-    monkeypatch.setattr(on_kernel.memory, "name", "another card")
-    monkeypatch.setattr(EmulatedMemory, "about", {"NVRTC": "13.1", "driver": "for CUDA 13.1"})
+    monkeypatch.setattr(on_kernel.card, "name", "another card")
+    monkeypatch.setattr(EmulatedCard, "about", {"NVRTC": "13.1", "driver": "for CUDA 13.1"})
     train(folders[1])
     assert folders[1].result()["remarks"] == [
         "device an emulated card then, another card now",

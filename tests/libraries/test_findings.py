@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from cycletime.duration import Duration
+from cycletime.libraries.config_in_seconds import describe
 from cycletime.libraries.configuration import Configuration, Setting
 from cycletime.libraries.findings import Finding, find_inconsistencies
-from cycletime.libraries.timing import describe
 
 ISAAC_LAB = {"sim.dt": 0.005, "decimation": 4, "episode_length_s": 20.0, "scene.num_envs": 4096}
 RSL_RL = {"num_steps_per_env": 24, "max_iterations": 1500, "algorithm.gamma": 0.99, "algorithm.lam": 0.95}

@@ -75,10 +75,10 @@ def test_killed_in_the_middle_all_runs_go_on_together_to_the_same_bits(
         return trainer.train_batch(trainees, *given, **options, checkpoint_s=0.0)  # type: ignore[arg-type]
 
     monkeypatch.setattr(worker, "train_batch", train)
-    finish, killed_at = device.finish, device.memory.launches + 2
+    finish, killed_at = device.finish, device.card.launches + 2
 
     def finish_or_die() -> list[RunResult]:
-        if device.memory.launches > killed_at:
+        if device.card.launches > killed_at:
             raise Death
         return finish()
 

@@ -53,20 +53,20 @@ class Transition(NamedTuple):
 @dataclass(frozen=True)
 class Buffer:
     rows: jax.Array
-    """[capacity, copies, numbers of a transition]."""
+    """[capacity, num_envs, numbers of a transition]."""
     stored: jax.Array
     """How many rows were stored since the buffer was last empty; those overwritten count, those refused do not."""
     newest_successor: jax.Array
-    """[copies, observation_size]: S' of the newest transition, also of one that found no room."""
+    """[num_envs, observation_size]: S' of the newest transition, also of one that found no room."""
     observation_size: int
     action_size: int
 
     @classmethod
-    def empty(cls, capacity: int, observation_size: int, action_size: int, copies: int = 1) -> Buffer:
+    def empty(cls, capacity: int, observation_size: int, action_size: int, num_envs: int = 1) -> Buffer:
         return cls(
-            rows=jnp.zeros((capacity, copies, 2 * observation_size + action_size + 3)),
+            rows=jnp.zeros((capacity, num_envs, 2 * observation_size + action_size + 3)),
             stored=jnp.zeros((), jnp.int32),
-            newest_successor=jnp.zeros((copies, observation_size)),
+            newest_successor=jnp.zeros((num_envs, observation_size)),
             observation_size=observation_size,
             action_size=action_size,
         )
@@ -85,27 +85,27 @@ class Buffer:
         row = self._row(transition)
         rows = lax.dynamic_update_slice_in_dim(self.rows, row[None], self.stored % self.capacity, axis=0)
         return replace(
-            self, rows=rows, stored=self.stored + 1, newest_successor=self._per_copy(transition.next_observation)
+            self, rows=rows, stored=self.stored + 1, newest_successor=self._per_env(transition.next_observation)
         )
 
     def store_first(self, transition: Transition) -> Buffer:
         """Add one agent step of each copy; when the buffer is full, nowhere."""
         rows = self.rows.at[self.stored].set(self._row(transition), mode="drop")
         stored = jnp.minimum(self.stored + 1, self.capacity)
-        return replace(self, rows=rows, stored=stored, newest_successor=self._per_copy(transition.next_observation))
+        return replace(self, rows=rows, stored=stored, newest_successor=self._per_env(transition.next_observation))
 
     def emptied(self) -> Buffer:
         return replace(self, stored=jnp.zeros_like(self.stored))
 
     def oldest_first(self) -> Transition:
-        """All transitions of a full buffer in the order of time, [capacity, copies, ...]."""
+        """All transitions of a full buffer in the order of time, [capacity, num_envs, ...]."""
         return self.read(jnp.roll(self.rows, -(self.stored % self.capacity), axis=0))
 
     def sample(self, bits: jax.Array) -> Transition:
         """One transition for each random word, uniformly from those stored."""
-        copies = self.rows.shape[1]
+        num_envs = self.rows.shape[1]
         # The remainder favours small numbers by less than one part in a thousand, for up to four million rows.
-        chosen = (bits % (self.filled * copies).astype(jnp.uint32)).astype(jnp.int32)
+        chosen = (bits % (self.filled * num_envs).astype(jnp.uint32)).astype(jnp.int32)
         return self.read(self.rows.reshape(-1, self.rows.shape[-1])[chosen])
 
     def read(self, rows: jax.Array) -> Transition:
@@ -120,9 +120,9 @@ class Buffer:
         )
 
     def _row(self, transition: Transition) -> jax.Array:
-        return jnp.concatenate([self._per_copy(part) for part in transition], axis=1)
+        return jnp.concatenate([self._per_env(part) for part in transition], axis=1)
 
-    def _per_copy(self, part: jax.Array) -> jax.Array:
+    def _per_env(self, part: jax.Array) -> jax.Array:
         return jnp.asarray(part, self.rows.dtype).reshape(self.rows.shape[1], -1)
 
 

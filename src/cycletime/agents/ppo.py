@@ -9,7 +9,7 @@ with its source.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar, Literal, NamedTuple
 
 import jax
@@ -60,7 +60,6 @@ from cycletime.errors import InputError
 
 MOST_SHUFFLED = 2**20
 """Beyond this a shuffle would have too few random bits left."""
-OPTIONAL_RATES = ("reward_scale", "entropy_bonus", "value_coefficient", "max_gradient_norm", "target_kl")
 LARGEST_REWARD = 10.0
 """Of normalised rewards, VecNormalize's."""
 KL_FACTOR, LOWEST_RATE, HIGHEST_RATE = 1.5, 1e-5, 1e-2
@@ -203,8 +202,8 @@ class PPOAgent:
                 "normalize_rewards is True: returns go on from batch to batch, so leave out learning_period, and have "
                 "learn_when='batch'."
             )
-        given = [name for name in OPTIONAL_RATES if getattr(self, name) is not None]
-        check_positive(self, *given)
+        optional = [each.name for each in fields(self) if each.metadata.get("rate") and each.metadata["option"]]
+        check_positive(self, *(name for name in optional if getattr(self, name) is not None))
         if self.minibatches is None:
             return
         check_counts(self, "minibatches")
@@ -427,7 +426,7 @@ def lambda_advantages(
     discount: jax.Array | float,
     trace_decay: jax.Array | float,
 ) -> jax.Array:
-    """G^lambda - v(S) for transitions in the order of time along the first axis, backwards instead of by a double sum.
+    """GAE (Schulman et al. 2016), G^lambda - v(S), backwards instead of by a double sum; time is the first axis.
 
     `next_value` is v(S'), and 0 where S' is terminal; `ended` is 1 where the next transition begins another episode.
     After the last transition nothing follows but its own v(S'), so that a batch that is cut inside an episode ends in

@@ -63,7 +63,7 @@ class ResultsOptions:
 
     @property
     def results_folder(self) -> Path:
-        from cycletime.experiments.results import results_folder
+        from cycletime.experiments.collecting import results_folder
 
         return results_folder(self.declared.name) if self.results is None else self.results
 
@@ -142,8 +142,8 @@ class ListExperiments(ResultsOptions, SizeOptions):
     """Print JSON."""
 
     def run(self) -> int:
+        from cycletime.experiments.collecting import find_results
         from cycletime.experiments.outcome import Results
-        from cycletime.experiments.results import find_results
         from cycletime.experiments.running import Workspace, experiment_row
 
         declared, own = self.declared, find_results(self.declared.name)
@@ -245,7 +245,7 @@ class CollectResults(ResultsOptions):
         from cycletime.training.machine import prepare_jax
 
         prepare_jax("cpu")
-        from cycletime.experiments.results import collect_results
+        from cycletime.experiments.collecting import collect_results
 
         results = self.results or self.out / "results"
         kept, unfinished = collect_results(self.declared, self.out, results)
@@ -339,7 +339,7 @@ class WriteReport(ResultsOptions):
     """Of the paper a folder; of horizons a page with marks <!-- made: NAME -->, whose figures go beside it."""
 
     def run(self) -> int:
-        from cycletime.experiments.results import find_results
+        from cycletime.experiments.collecting import find_results
 
         data, out, own = self.read(some=True), self.out or self.declared.report_path, find_results(self.declared.name)
         own_page = own and (own.resolve(), own.parents[1].resolve() / out)

@@ -15,10 +15,10 @@ from tyro.conf import Positional, arg
 from cycletime.cli.options import Text
 from cycletime.duration import Duration
 from cycletime.errors import InputError, printable
+from cycletime.libraries.config_in_seconds import describe
 from cycletime.libraries.config_search import MOST_NAMED, Search, find_configurations
 from cycletime.libraries.configuration import Configuration
 from cycletime.libraries.findings import RANKS, Finding, find_inconsistencies
-from cycletime.libraries.timing import describe
 from cycletime.rules.hyperparameters import align_columns
 from cycletime.rules.quantities import format_seconds
 

@@ -31,7 +31,7 @@ def print_checks() -> int:
     for agent in _AGENTS:
         specs = [short_run(task, agent, _AGENT_STEPS) for task in TASKS]
         device = find_device(KERNELS[specs[0].algorithm])
-        print(device.memory.name, *(f"{name}: {value}" for name, value in device.memory.about.items()), sep="\n  ")
+        print(device.card.name, *(f"{name}: {value}" for name, value in device.card.about.items()), sep="\n  ")
         for spec, fault in zip(specs, faults(device, specs), strict=True):
             print(f"{'FAILED' if fault else 'ok':>6}  {spec.label}{fault and f': {fault}'}", flush=True)
             verdicts.append(not fault)

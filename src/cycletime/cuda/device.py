@@ -54,8 +54,8 @@ class RunResult:
 class Device:
     """Trains runs of a kernel on a card; tests give it one that is emulated."""
 
-    def __init__(self, kernel: Kernel, memory: Card) -> None:
-        self.kernel, self.memory = kernel, memory
+    def __init__(self, kernel: Kernel, card: Card) -> None:
+        self.kernel, self.card = kernel, card
         self._begun: tuple[Slice, dict[str, Any]] | None = None
         self._scratch: Any = None
 
@@ -65,22 +65,22 @@ class Device:
 
     def place(self, record: NDArray[Any], state: State, rows: NDArray[np.float32] | None = None) -> DeviceRun:
         """Make a run ready; its state and the rows of its replay are copied to the device if they stay there."""
-        kernel, memory = self.kernel, self.memory
+        kernel, card = self.kernel, self.card
         if not kernel.keeps_runs_on_device:
             return DeviceRun(record, state)
-        kept = memory.put(state)
-        replay = memory.zeros((int(record["capacity"]), kernel.replay_words), np.float32)
+        kept = card.put(state)
+        replay = card.zeros((int(record["capacity"]), kernel.replay_words), np.float32)
         if rows is not None:
-            memory.write(replay[: len(rows)], rows)
+            card.write(replay[: len(rows)], rows)
         record = record.copy()
-        record["state"], record["replay"] = memory.address(kept), memory.address(replay)
+        record["state"], record["replay"] = card.address(kept), card.address(replay)
         return DeviceRun(record, kept, replay)
 
     def state(self, run: DeviceRun) -> State:
-        return self.memory.get(run.state) if self.kernel.keeps_runs_on_device else run.state
+        return self.card.get(run.state) if self.kernel.keeps_runs_on_device else run.state
 
     def replay_rows(self, run: DeviceRun, stored: int) -> NDArray[np.float32]:
-        return self.memory.get(run.replay[: min(stored, len(run.replay))])
+        return self.card.get(run.replay[: min(stored, len(run.replay))])
 
     def train(self, work: Slice) -> list[RunResult]:
         self.begin(work)
@@ -89,38 +89,38 @@ class Device:
     def begin(self, work: Slice) -> None:
         """Begin a slice; one at a time, and without waiting for its end."""
         assert not self.is_computing, "one slice at a time"
-        kernel, memory, count = self.kernel, self.memory, len(work.runs)
+        kernel, card, count = self.kernel, self.card, len(work.runs)
         records = np.stack([run.record for run in work.runs])
         rows = kernel.most_rows(records)
-        scratch_shape = (memory.blocks, kernel.scratch_words(rows))
+        scratch_shape = (card.blocks, kernel.scratch_words(rows))
         if self._scratch is not None and self._scratch.shape != scratch_shape:
             self._scratch = None
         of_run = work.most_records * RECORD.itemsize + work.most_reports * kernel.report.itemsize
         if not kernel.keeps_runs_on_device:
             of_run += 4 * kernel.state_words
         scratch_bytes = 4 * scratch_shape[0] * scratch_shape[1] if self._scratch is None else 0
-        check_memory(memory.name, memory.free_bytes, count * of_run + scratch_bytes)
+        check_memory(card.name, card.free_bytes, count * of_run + scratch_bytes)
         if self._scratch is None:
-            self._scratch = memory.empty(scratch_shape, np.float32)
+            self._scratch = card.empty(scratch_shape, np.float32)
         arrays = {
-            "runs": memory.put(records.view(np.uint8)),
-            "tickets": memory.zeros((1,), np.int32),
-            "records": memory.empty((count, work.most_records, RECORD.itemsize), np.uint8),
-            "reports": memory.empty((count, work.most_reports, kernel.report.itemsize), np.uint8),
+            "runs": card.put(records.view(np.uint8)),
+            "tickets": card.zeros((1,), np.int32),
+            "records": card.empty((count, work.most_records, RECORD.itemsize), np.uint8),
+            "reports": card.empty((count, work.most_reports, kernel.report.itemsize), np.uint8),
             "scratch": self._scratch,
         }
         if not kernel.keeps_runs_on_device:
-            arrays["queue"] = memory.put(np.arange(count, dtype=np.int32))
-            arrays["states"] = memory.put(np.stack([run.state for run in work.runs]))
+            arrays["queue"] = card.put(np.arange(count, dtype=np.int32))
+            arrays["states"] = card.put(np.stack([run.state for run in work.runs]))
         launch = np.zeros(1, kernel.launch)
         for name, array in arrays.items():
-            launch[name] = memory.address(array)
+            launch[name] = card.address(array)
         launch["queued"], launch["time_ns"] = count, int(work.time_s * 1e9)
         for name in ("most_records", "most_reports", "most_periods"):
             launch[name] = getattr(work, name)
         if rows:
             launch["most_rows"] = rows
-        memory.launch(launch, min(memory.blocks, count))
+        card.launch(launch, min(card.blocks, count))
         self._begun = work, arrays
 
     def finish(self) -> list[RunResult]:
@@ -128,7 +128,7 @@ class Device:
         (work, arrays), self._begun = self._begun, None
         runs, positions = self._fetch_positions(work, arrays)
         records, reports = (
-            self.memory.get(arrays[name][:, : max(int(each[name]) for each in positions)])
+            self.card.get(arrays[name][:, : max(int(each[name]) for each in positions)])
             for name in ("records", "reports")
         )
         return [
@@ -146,10 +146,10 @@ class Device:
         if self.kernel.keeps_runs_on_device:
             positions = []
             for run in work.runs:
-                positions.append(self.memory.get(run.state[:POSITION_WORDS]).view(POSITION)[0])
-                self.memory.write(run.state[_COUNTS], np.zeros(2, np.float32))
+                positions.append(self.card.get(run.state[:POSITION_WORDS]).view(POSITION)[0])
+                self.card.write(run.state[_COUNTS], np.zeros(2, np.float32))
             return list(work.runs), positions
-        states = self.memory.get(arrays["states"])
+        states = self.card.get(arrays["states"])
         positions = [position_of(state).copy() for state in states]
         states[:, _COUNTS] = 0
         runs = [replace(run, state=state.copy()) for run, state in zip(work.runs, states, strict=True)]
@@ -158,4 +158,4 @@ class Device:
 
 @cache
 def find_device(kernel: Kernel) -> Device:
-    return Device(kernel, Card(kernel.source))
+    return Device(kernel, Card(kernel.file))

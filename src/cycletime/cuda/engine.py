@@ -69,7 +69,7 @@ class CudaEngine(Engine):
         began = time.monotonic()
         known = self.known_cost(spec)
         try:
-            blocks = find_device(KERNELS[spec.algorithm]).memory.blocks
+            blocks = find_device(KERNELS[spec.algorithm]).card.blocks
         except NoGpuError:
             return known
         return Cost(known.agent_step_s, time.monotonic() - began, blocks)

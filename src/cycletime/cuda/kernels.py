@@ -1,4 +1,4 @@
-"""The kernels' sources and the hash that tells versions apart, and the forms in which they are compiled.
+"""The kernels' sources, the hash that tells versions apart, and their forms; `card.py` compiles them.
 
 A form says where a run's data lie: cards have more or less shared memory, and each takes the fastest form that fits. A
 number of a run does not depend on the form, since only the place of the data changes: bits are the same in all.
@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 KERNEL = Path(__file__).parent / "kernel"
-PPO, SAC = KERNELS = ("train.cu", "sac.cu")
+PPO, SAC = KERNEL_FILES = ("train.cu", "sac.cu")
 THREADS = 256
 OPTIONS = ("-std=c++17", f"-I{KERNEL}")
 _INCLUDED = re.compile(r'^#include [<"](.+)[>"]$', re.MULTILINE)

@@ -87,7 +87,7 @@ class Status(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    source: str
+    file: str
     report: np.dtype[Any]
     metrics: tuple[str, ...]
     state_words: int

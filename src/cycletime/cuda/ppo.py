@@ -183,7 +183,7 @@ def refusal(agent: PPOAgent) -> str | None:
 
 
 PPO_KERNEL = Kernel(
-    source=PPO,
+    file=PPO,
     report=REPORT,
     metrics=("policy_loss", "value_loss", "entropy", "kl", "clip_fraction"),
     state_words=STATE_WORDS,

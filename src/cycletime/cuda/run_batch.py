@@ -49,11 +49,11 @@ class CudaRunBatch(RunBatch):
     ) -> None:
         """Describe the runs to the kernel; `slices_s` and `most_periods` are as in `Kernel` and `Slice`."""
         self.device = device or find_device(KERNELS[specs[0].algorithm])
-        self.kernel, memory = self.device.kernel, self.device.memory
+        self.kernel, card = self.device.kernel, self.device.card
         self.specs, self.most_periods = tuple(specs), most_periods
         self.slices_s = tuple(slices_s or self.kernel.slices_s)
-        card = {**memory.about, "device": memory.name, "kernel": kernel_digest(self.kernel.source)[:12]}
-        self.env_infos = tuple(closed_form_info(spec, card, layout.report_interval(spec)) for spec in self.specs)
+        about = {**card.about, "device": card.name, "kernel": kernel_digest(self.kernel.file)[:12]}
+        self.env_infos = tuple(closed_form_info(spec, about, layout.report_interval(spec)) for spec in self.specs)
         self.records = [self.kernel.describe_run(spec) for spec in self.specs]
         self.expected_s = [self.kernel.expected_s(spec) for spec in self.specs]
         self.dropped: set[int] = set()
@@ -128,7 +128,7 @@ class CudaRunBatch(RunBatch):
     def _enter(self, queue: _Queue, time_s: float) -> None:
         """Admit waiting runs while the device has time in the slice and memory for them."""
         taken_s = sum(min(queue.left_s[run], time_s) for run in queue.entered)
-        room_s = self.kernel.surplus * self.device.memory.blocks * time_s - taken_s
+        room_s = self.kernel.surplus * self.device.card.blocks * time_s - taken_s
         while queue.waiting and len(queue.entered) < MOST_QUEUED and (room_s > 0 or not queue.entered):
             if not self._has_room(queue):
                 break
@@ -145,13 +145,13 @@ class CudaRunBatch(RunBatch):
             return True
         rows = int(self.records[queue.waiting[0]]["capacity"])
         needed = 4 * (self.kernel.state_words + rows * self.kernel.replay_words)
-        free = self.device.memory.free_bytes
+        free = self.device.card.free_bytes
         if needed <= _USED * free:
             return True
         if queue.entered:
             return False
         raise NoGpuError(
-            f"{self.device.memory.name} has {free / 2**20:,.0f} MiB free, and a run needs {needed / 2**20:,.0f} MiB: "
+            f"{self.device.card.name} has {free / 2**20:,.0f} MiB free, and a run needs {needed / 2**20:,.0f} MiB: "
             "end what else computes there, or give a smaller replay_capacity."
         )
 

@@ -219,7 +219,7 @@ def expected_s(spec: RunSpec) -> float:
 
 
 SAC_KERNEL = Kernel(
-    source=SAC,
+    file=SAC,
     report=REPORT,
     metrics=METRICS,
     state_words=STATE_WORDS,

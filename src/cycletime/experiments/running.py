@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from cycletime.errors import InputError
+from cycletime.experiments.collecting import collect_study, run_counts, verified_folder
 from cycletime.experiments.investigation import FRESH_SEED, Experiment, Investigation, Size, winners_name
 from cycletime.experiments.outcome import Outcome, Results, winners
-from cycletime.experiments.results import collect_study, run_counts, verified_folder
 from cycletime.studies.events import StudyObserver, WallTimeRecorder
 from cycletime.studies.plan import Plan
 from cycletime.studies.spec import StudySpec, Tuned

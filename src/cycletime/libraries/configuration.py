@@ -22,7 +22,6 @@ from cycletime.libraries.parameters import ParamName, is_near
 from cycletime.libraries.plain_yaml import KeyPath, is_saved_ordered_dict, repeated_keys
 from cycletime.libraries.recognise import is_zoo_file, recognise_algorithm, recognise_parts
 from cycletime.libraries.time_keys import (
-    DEPLOYED_BY,
     ENVIRONMENT_KEYS,
     PREFIXES,
     canonical_names,
@@ -157,8 +156,6 @@ class Configuration:
         if "action_repeat" in agent:
             values.setdefault("action_repeat", agent["action_repeat"])
         stated = stated_cycle_time(self.environment, values) if self.environment else None
-        if self.environment == "deployment":
-            stated = next(filter(None, (stated_cycle_time(name, values) for name in DEPLOYED_BY)), None)
         try:
             stated = stated or stated_cycle_time(self.library or "", agent)
         except InputError as error:

@@ -96,7 +96,7 @@ _RSL_RL_RATES = RateTable(
     _rate("algorithm.clip_param", default=0.2),
     _rate("actor.distribution_cfg.init_std", default=1.0),
 )
-_RSL_RL = Counted(
+RSL_RL = Counted(
     rollout=ParamName("num_steps_per_env"),
     count=ParamName("algorithm.num_mini_batches", 4),
     discount=ParamName("algorithm.gamma", 0.99),
@@ -184,8 +184,8 @@ LIBRARIES: dict[str, Mapping[str, Table]] = {
     },
     "brax": _BRAX,
     "mujoco-playground": _BRAX,
-    "rsl-rl": {"ppo": _RSL_RL},
-    "isaac-lab": {"ppo": replace(_RSL_RL, rates=replace(_RSL_RL.rates, noise_std=_rate("policy.init_noise_std")))},
+    "rsl-rl": {"ppo": RSL_RL},
+    "isaac-lab": {"ppo": replace(RSL_RL, rates=replace(RSL_RL.rates, noise_std=_rate("policy.init_noise_std")))},
     "rl-games": {
         "ppo": Sized(
             size=ParamName("horizon_length"),

@@ -180,25 +180,28 @@ PREFIXES: Mapping[str, tuple[tuple[str, str], ...]] = {
 """By library, how files and command lines of it begin names, and how the tables begin the same; the first that fits."""
 OTHER_NAMES: Mapping[str, Mapping[str, str]] = {"skrl": {"lambda": "gae_lambda"}}
 """By library, names of other versions, and those that the tables have for the same."""
-_CYCLE_TIMES: Mapping[str, tuple[str, str, Fraction | None]] = {
+_CycleTime: TypeAlias = tuple[str, str, Fraction | None]
+"""The two settings whose product is the cycle time, and what the second is where nothing is said."""
+_CYCLE_TIMES: Mapping[str, _CycleTime] = {
     "isaac-lab": ("sim.dt", "decimation", None),
     **dict.fromkeys(("rsl-rl", "rl-games", "skrl"), ("env.sim.dt", "env.decimation", None)),
     "mjlab": ("sim.mujoco.timestep", "decimation", None),
     "mujoco-playground": ("ctrl_dt", "action_repeat", Fraction(1)),
     "legged-gym": ("sim.dt", "control.decimation", None),
     "isaac-gym": ("sim.dt", "env.controlFrequencyInv", Fraction(1)),
-    "policy_dt": ("policy_dt", "", Fraction(1)),
-    "step_dt": ("step_dt", "", Fraction(1)),
-    "simulation_dt": ("simulation_dt", "control_decimation", None),
-    "control_dt": ("control_dt", "", Fraction(1)),
 }
-"""By library, the two settings whose product is the cycle time, and what the second is where nothing is said."""
+_DEPLOYED_CYCLE_TIMES: tuple[_CycleTime, ...] = (
+    ("policy_dt", "", Fraction(1)),
+    ("step_dt", "", Fraction(1)),
+    ("simulation_dt", "control_decimation", None),
+    ("control_dt", "", Fraction(1)),
+)
+"""Those of deployments of policies, the surest first: control_dt may be that of the motors."""
+DEPLOYED_BY = tuple(step for step, _, _ in _DEPLOYED_CYCLE_TIMES)
 WRAPPER_NAME = "cycletime.tasks.CycleTime"
 """What holds actions in an RL Zoo file's env_wrapper."""
 WRAPPER_NAMES = re.compile(r"cycletime\.(tasks\.(cycle_time\.)?)?CycleTime")
 _WRAPPER_DT = re.compile(rf"env_wrapper\.(\d+\.)?{WRAPPER_NAMES.pattern}\.dt")
-DEPLOYED_BY = ("policy_dt", "step_dt", "simulation_dt", "control_dt")
-"""What deployments of policies call their cycle time, the surest first: control_dt may be that of the motors."""
 
 
 def means_time(library: str, name: str) -> TimeKey | None:
@@ -240,14 +243,13 @@ def stated_cycle_time(library: str, settings: Mapping[str, object]) -> tuple[Dur
     held = [value for name, value in settings.items() if _WRAPPER_DT.fullmatch(name)]
     if held and library in ("stable-baselines3", "sbx"):
         return Duration(str(held[-1])), f"env_wrapper's dt {held[-1]}"  # of several the outermost
-    if library not in _CYCLE_TIMES:
-        return None
-    step, repeat, usual = _CYCLE_TIMES[library]
-    step_s, repeats = _fraction(settings.get(step)), _fraction(settings.get(repeat)) or usual
-    if not step_s or not repeats:
-        return None
-    times = f" x {repeat} {settings.get(repeat, usual)}" if repeat else ""
-    return Duration(step_s * repeats), f"{step} {settings[step]}{times}"
+    its_own = (_CYCLE_TIMES[library],) if library in _CYCLE_TIMES else ()
+    for step, repeat, usual in _DEPLOYED_CYCLE_TIMES if library == "deployment" else its_own:
+        step_s, repeats = _fraction(settings.get(step)), _fraction(settings.get(repeat)) or usual
+        if step_s and repeats:
+            times = f" x {repeat} {settings.get(repeat, usual)}" if repeat else ""
+            return Duration(step_s * repeats), f"{step} {settings[step]}{times}"
+    return None
 
 
 def cycle_time_names(library: str) -> str:

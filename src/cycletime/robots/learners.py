@@ -112,7 +112,7 @@ class RobotActor:
     def __init__(self, agent: Agent, seed: int, learner: Learner, action_size: int) -> None:
         self._agent, self._learner = agent, learner
         self._actor = Actor(agent, learner.packed, 1, action_size)
-        self._random = RandomNumbers(agent, seed_key(seed), action_size, copies=1)
+        self._random = RandomNumbers(agent, seed_key(seed), action_size, num_envs=1)
 
     def begin(self) -> None:
         learner = self._learner

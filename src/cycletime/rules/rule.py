@@ -1,5 +1,7 @@
 """A rule: a named choice of laws, one for each hyper-parameter that it carries; which is recommended; rules in files.
 
+Those that come with the package stand in `ppo.py` and `sac.py`; one in a file is such as
+
     [own_rules.floor-6]
     batch = "count"
     minibatch = "count"

@@ -24,14 +24,14 @@ STOP_GRACE_S = 30.0
 """Work that is asked to stop must show progress within this time, until it has stopped."""
 LOCKED_GRACE_S = 60.0
 """After the timeout and so long, `faulthandler` ends a process in which no thread of Python's runs."""
-EndReason: TypeAlias = Literal["hangs", "late"]
+KillReason: TypeAlias = Literal["hangs", "late"]
 
 
 @dataclass
 class Watchdog:
     timeout_s: float
     stop: Callable[[], bool]
-    end: Callable[[EndReason, str], object]
+    end: Callable[[KillReason, str], object]
     """Ends the process; gets whether the work hangs or stops too late, and a sentence."""
     clock: Callable[[], float] = lambda: time.monotonic()
     thread: int = field(default_factory=threading.get_ident)

@@ -28,7 +28,7 @@ from cycletime.studies.claim_runs import ClaimedRun, RunClaimer
 from cycletime.studies.events import Event, EventWriter, open_event_writer, stop_file
 from cycletime.studies.plan import Plan
 from cycletime.studies.study_folder import StudyFolder
-from cycletime.studies.watchdog import EndReason, Watchdog, run_watchdog
+from cycletime.studies.watchdog import KillReason, Watchdog, run_watchdog
 from cycletime.training.machine import prepare_jax
 from cycletime.training.observers import Progress, Status, TrainingObserver
 from cycletime.training.run_folder import RunFolder
@@ -134,7 +134,7 @@ def work(study: str, name: str, workers: int, stop: Callable[[], bool] = lambda:
     with open_event_writer(folder.workers, name) as events:
         events.write(Event(worker=name))
 
-        def end_process(reason: EndReason, sentence: str) -> None:
+        def end_process(reason: KillReason, sentence: str) -> None:
             events.write(Event(died=sentence) if reason == "hangs" else Event(left=True))
             os.kill(os.getpid(), signal.SIGKILL)  # whatever it does
 

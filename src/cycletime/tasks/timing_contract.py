@@ -1,7 +1,8 @@
 """What a loop must keep for a policy: delays and histories that it was trained with, and the order of observations.
 
 Layers say it themselves by `observation_names` and `contract_timing`; Gymnasium's own are known here. Of others what
-is shown has indices instead of names, since they may have changed the order.
+is shown has indices instead of names, since they may have changed the order. Closed forms have no layers: theirs is
+written in `training/engine.py`, so that they load no Gymnasium.
 """
 
 from __future__ import annotations

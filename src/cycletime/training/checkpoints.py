@@ -1,6 +1,8 @@
 """Checkpoints: arrays in NumPy's .npz and a manifest beside them, the last two kept. Nothing is loaded by pickle.
 
 Trees of arrays become arrays with names, and trees again. A machine with NumPy and JAX alone can read and write them.
+Names from `position/` on are the state to resume from: the agent's, with optimizers and the statistics that normalise
+observations (`PPOState.observed`, which a policy has in its first layer), the buffer, and counts.
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ def _leaf(name: str, like: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:  # n
 
 FORMAT = 2
 EPISODES, BINS, METRICS, POSITION, POLICY = "episodes/", "bins/", "metrics/", "position/", "policy/"
-"""Prefixes of the arrays' names: the curve (one of two), metrics, the state to resume from, the policy."""
+"""Prefixes of the arrays' names: the curve (one of two), metrics, the position, the policy."""
 KEPT = 2
 _MOST_MANIFEST = 2**23
 _ARRAYS, _MANIFEST = "arrays.npz", "manifest.json"

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from cycletime.agents.agent import AgentState
 from cycletime.agents.exploration import normals_per_step
-from cycletime.agents.ppo import OPTIONAL_RATES
 from cycletime.errors import InputError, NoGpuError, RunError
 from cycletime.training.algorithm_1 import advance, initialize
 from cycletime.training.checkpoints import named_arrays, tree_from_arrays
@@ -148,11 +147,10 @@ class CompiledEngine(Engine):
         return None
 
     def program(self, spec: RunSpec) -> str:
-        """All fields but seeds and rates."""
+        """All fields but the seed; of rates, which are data, only whether they are set."""
         data = spec.as_json()
         rates = {each.name for each in fields(spec.own_agent) if each.metadata.get("rate")}  # type: ignore[arg-type]
-        options = dict.fromkeys(rates & data["agent"].keys() & set(OPTIONAL_RATES), "set")
-        agent = {name: value for name, value in data["agent"].items() if name not in rates} | options
+        agent = {name: "set" if name in rates else value for name, value in data["agent"].items()}
         names = ("world", "algorithm", "dt", "env_steps", "num_envs", "engine", "exploration")
         return json.dumps([*(data.get(name) for name in names), agent])
 

@@ -1,4 +1,4 @@
-"""The compiled loop: runs on a closed-form task, in chunks so that progress shows and a run can stop anywhere.
+"""The compiled loop: drives `algorithm_1.py`, in chunks so that progress shows and a run can stop anywhere.
 
 A run ends with the learning period in which its environment steps reach the budget. On CPUs a program carries one run;
 on GPUs it may carry several, its lanes.

@@ -83,7 +83,7 @@ class EnvAdapter(ABC):
 
     @abstractmethod
     def step(self, actions: NDArray[np.float32]) -> StepResult:
-        """Take one step with the agent's actions, [copies, |A|]."""
+        """Take one step with the agent's actions, [num_envs, |A|]."""
 
 
 class SingleEnvAdapter(EnvAdapter):
@@ -159,11 +159,11 @@ def _as_float32(observations: Any) -> NDArray[np.float32]:  # noqa: ANN401 - wha
 
 
 class Counters:
-    def __init__(self, copies: int, env_steps: int = 0, agent_steps: int = 0, episodes: int = 0) -> None:
+    def __init__(self, num_envs: int, env_steps: int = 0, agent_steps: int = 0, episodes: int = 0) -> None:
         self.env_steps, self.agent_steps, self.episodes = env_steps, agent_steps, episodes
-        self._returns = np.zeros(copies)
-        self._lengths = np.zeros(copies, np.int64)
-        self._steps = np.zeros(copies, np.int64)
+        self._returns = np.zeros(num_envs)
+        self._lengths = np.zeros(num_envs, np.int64)
+        self._steps = np.zeros(num_envs, np.int64)
         self._ended: list[tuple[int, int, float, int]] = []
 
     def count(self, result: StepResult) -> None:

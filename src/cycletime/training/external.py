@@ -13,7 +13,7 @@ from cycletime.agents.checks import check_counts
 from cycletime.duration import Duration
 from cycletime.errors import InputError, quote, unknown_name_error
 from cycletime.libraries import LIBRARIES
-from cycletime.libraries.names import ALIASES
+from cycletime.libraries.names import ALIASES, RSL_RL
 from cycletime.rules import Rule
 
 BUILT_IN = {"stable-baselines3": ("stable-baselines3", "torch"), "brax": ("brax", "playground", "mujoco-mjx", "jax")}
@@ -126,7 +126,7 @@ class ExternalAgent:
     @property
     def period(self) -> int:
         """The agent steps between two updates, as far as is known; rsl_rl's are whole steps of all environments."""
-        each = self.settings.get("num_steps_per_env")
+        each = self.settings.get(RSL_RL.rollout.name)
         return int(self.values.get("batch", 1) if each is None else each * self.trainer.num_envs)
 
     learns_from = period

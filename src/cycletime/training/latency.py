@@ -109,7 +109,7 @@ def act_call(agent: Agent, observation_size: int, action_size: int, num_envs: in
     _check_agent(agent)
     check_rows(agent, num_envs)
     agent = with_array_rates(agent)
-    key, random = seed_key(0), RandomNumbers(agent, seed_key(0), action_size, copies=num_envs)
+    key, random = seed_key(0), RandomNumbers(agent, seed_key(0), action_size, num_envs=num_envs)
     sizes = observation_size, action_size, num_envs
     policies = [PackedAgentState.of(initial_agent_state(agent, key, *sizes)) for _ in range(2)]
     actor = Actor(agent, policies[0], num_envs, action_size)
@@ -136,7 +136,7 @@ def learn_call(
     _check_agent(agent)
     agent = with_array_rates(agent)
     psi = PackedAgentState.of(initial_agent_state(agent, seed_key(0), observation_size, action_size, num_envs))
-    random = RandomNumbers(agent, seed_key(0), action_size, copies=num_envs)
+    random = RandomNumbers(agent, seed_key(0), action_size, num_envs=num_envs)
     buffer = _full_buffer((capacity or agent.capacity) // num_envs, observation_size, action_size, num_envs)
     rows = cycles_between_updates(agent, num_envs)
     room = min(MOST_ROWS, rows)

@@ -103,11 +103,11 @@ class PackedAgentState:
 class Actor:
     """Acts for all copies of an environment, and remembers the state of noise that is coherent in time."""
 
-    def __init__(self, agent: Agent, psi: PackedAgentState, copies: int, action_size: int) -> None:
+    def __init__(self, agent: Agent, psi: PackedAgentState, num_envs: int, action_size: int) -> None:
         """Find the arrays of the agent's state that acting needs."""
         self._agent, self._needed = agent, agent.acting(psi.numbered())
-        self._noise = jax.tree.map(np.asarray, initial_noise_state(agent.exploration, copies, action_size))
-        self._copies, self._none_begins = np.arange(copies)[:, None], np.zeros(copies, np.bool_)
+        self._noise = jax.tree.map(np.asarray, initial_noise_state(agent.exploration, num_envs, action_size))
+        self._indices, self._none_begins = np.arange(num_envs)[:, None], np.zeros(num_envs, np.bool_)
         self._take(psi)
 
     def act(
@@ -118,7 +118,7 @@ class Actor:
         agent_steps: int,
         begins: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.float32]:
-        """The actions of all copies, [copies, |A|], the first of which is the run's agent step of this number.
+        """The actions of all copies, [num_envs, |A|], the first of which is the run's agent step of this number.
 
         What is not finite in Psi or in the observation makes actions that are not. `begins` says of each copy whether
         an episode begins with it; by default none does.
@@ -132,7 +132,7 @@ class Actor:
             return uniform_from_normal(noise)
         with np.errstate(over="ignore", invalid="ignore"):
             actions = self._network.act(observation, noise)
-        return actions if left_steps <= 0 else np.where(self._copies < left_steps, uniform_from_normal(noise), actions)
+        return actions if left_steps <= 0 else np.where(self._indices < left_steps, uniform_from_normal(noise), actions)
 
     def _take(self, psi: PackedAgentState) -> None:
         self._psi, self._network = psi, psi.chosen(self._needed).in_numpy()
@@ -254,7 +254,7 @@ class RandomNumbers:
     agent: Agent
     seed_key: jax.Array
     action_size: int
-    copies: int
+    num_envs: int
     _normals: NDArray[np.float32] = field(init=False)
     _normals_from: int = field(default=0, init=False)
     """The period that the normals in hand begin with."""
@@ -269,20 +269,20 @@ class RandomNumbers:
     @property
     def updates(self) -> int:
         """Learning periods that one row makes up, where it has more agent steps than one of them."""
-        return max(1, self.copies // self.agent.period)
+        return max(1, self.num_envs // self.agent.period)
 
     def noise(self, period: int, row: int) -> NDArray[np.float32]:
-        """The normals of the noise of a period's row, [copies, numbers]."""
-        at = (period - self._normals_from) * self.agent.period + row * self.copies
+        """The normals of the noise of a period's row, [num_envs, numbers]."""
+        at = (period - self._normals_from) * self.agent.period + row * self.num_envs
         waits = self.agent.learn_when == "episode_end"
-        if at < 0 or at + self.copies > len(self._normals) or (waits and period != self._normals_from):
+        if at < 0 or at + self.num_envs > len(self._normals) or (waits and period != self._normals_from):
             steps, periods = self.agent.period, 1 if waits else self._periods
             # A period that waits for an episode's end has no known length. More numbers of a key begin with the same.
             while waits and steps <= row:
                 steps *= 2
             self._normals = np.asarray(_draw_normals(self.seed_key, np.int32(period), periods, steps, self._numbers))
-            self._normals_from, at = period, row * self.copies
-        return self._normals[at : at + self.copies]
+            self._normals_from, at = period, row * self.num_envs
+        return self._normals[at : at + self.num_envs]
 
     def draws(self, period: int) -> tuple[Draws, np.int32]:
         """The random numbers of many updates, and where those of a period and the next ones stand among them."""
@@ -301,7 +301,7 @@ class Learner:
     def __init__(self, agent: Agent, seed: int, position: SteppedPosition, env: EnvAdapter) -> None:
         self.agent, self._psi = agent, position.psi
         self.period, self.rows, self.period_rows = int(position.period), int(position.rows), int(position.period_rows)
-        self.packed, self._buffer, self._copies = PackedAgentState.of(position.psi), position.buffer, env.num_envs
+        self.packed, self._buffer, self._num_envs = PackedAgentState.of(position.psi), position.buffer, env.num_envs
         # Whether a copy's next step is its episode's first; going on from a position begins new episodes.
         self._begins = np.ones(env.num_envs, np.bool_)
         self._actor = Actor(agent, self.packed, env.num_envs, env.bounds.size)
@@ -320,7 +320,7 @@ class Learner:
 
     def act(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
         normals = self._random.noise(self.period, self.period_rows)
-        return self._actor.act(self.packed, observation, normals, self.rows * self._copies, self._begins)
+        return self._actor.act(self.packed, observation, normals, self.rows * self._num_envs, self._begins)
 
     def store(self, observation: NDArray[np.float32], actions: NDArray[np.float32], result: StepResult) -> None:
         """Remember a row, its parts in the order of `Transition`."""
@@ -338,9 +338,9 @@ class Learner:
 
     def learn_if_due(self, agent_steps: int, *, ended: bool) -> None:
         """Update at a learning period's end, once the buffer has enough; `agent_steps` are the run's so far."""
-        steps = self.period_rows * self._copies
+        steps = self.period_rows * self._num_envs
         if steps >= self.agent.period and (ended or self.agent.learn_when == "batch"):
-            if self.rows * self._copies >= self.agent.learns_from:
+            if self.rows * self._num_envs >= self.agent.learns_from:
                 self._learn(agent_steps)
             self.period += self._random.updates
             self.period_rows = 0
@@ -392,5 +392,5 @@ class Learner:
         return block, count
 
     def _begin_block(self) -> None:
-        self._block = np.zeros((self._room, self._copies, self._buffer.rows.shape[2]), np.float32)
+        self._block = np.zeros((self._room, self._num_envs, self._buffer.rows.shape[2]), np.float32)
         self._gathered = 0

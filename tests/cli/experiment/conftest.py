@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from cycletime.cli.study import WorkerOptions
+from cycletime.experiments.collecting import collect_results
 from cycletime.experiments.paper.declaration import PAPER
-from cycletime.experiments.results import collect_results
 from cycletime.studies import worker
 from tests.experiments.paper.made import study_folder
 from tests.studies.stand_ins import InTurn, Trained

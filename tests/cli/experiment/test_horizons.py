@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cycletime.cli import main
-from cycletime.experiments import results as experiment_results
+from cycletime.experiments import collecting
 from cycletime.experiments.horizons.candidates import SAC_SEARCH, SAC_TRIAL, SEARCH
 from cycletime.experiments.outcome import Outcome, OutcomeCell
 from cycletime.studies.spec import Tuned
@@ -153,7 +153,7 @@ def test_the_page_of_a_checkout_is_not_made_of_other_results(
     page = root / "docs" / "horizons.md"
     page.write_text("<!-- made: sac-arms -->\n<!-- end -->\n")
     copy = Path(shutil.copy(page, tmp_path / "copy.md"))
-    monkeypatch.setattr(experiment_results, "find_results", lambda name: root / "results" / name)
+    monkeypatch.setattr(collecting, "find_results", lambda name: root / "results" / name)
     monkeypatch.chdir(root)
     assert main(["experiment", "report", "horizons", "--results", str(other)]) == 2
     assert capsys.readouterr().err == (

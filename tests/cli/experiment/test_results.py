@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cycletime.cli import main
-from cycletime.experiments import results as paper_results
+from cycletime.experiments import collecting
 from cycletime.experiments.paper.claims import CLAIMS
 from cycletime.experiments.paper.experiments import EXPERIMENTS
 
@@ -104,7 +104,7 @@ def test_without_any_results_all_is_not_run(
     assert "The paper has no table 'ppo': there are ppo-tuned, sac-tuned" in said(
         capsys, "table", "ppo", *empty, status=2
     )
-    monkeypatch.setattr(paper_results, "find_results", lambda name: None)
+    monkeypatch.setattr(collecting, "find_results", lambda name: None)
     assert "clone https://github.com/cycletime/cycletime and give its results/paper as" in said(
         capsys, "verdicts", status=2
     )

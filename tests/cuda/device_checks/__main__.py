@@ -20,10 +20,10 @@ from tests.cuda.device_checks.replay import Check
 
 def print_checks(device: Device, sizes: Sizes, sac_device: Device | None = None) -> int:
     """Check PPO's kernel and then SAC's, print each check as soon as it is done, and return the exit status."""
-    about = dict(device.memory.about)
+    about = dict(device.card.about)
     if sac_device:
-        about["shared memory, SAC"] = sac_device.memory.about["shared memory"]
-    print(device.memory.name)
+        about["shared memory, SAC"] = sac_device.card.about["shared memory"]
+    print(device.card.name)
     for name, value in about.items():
         print(f"  {name}: {value}")
     done: list[Check] = []

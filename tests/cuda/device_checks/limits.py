@@ -21,8 +21,8 @@ def shared_bytes_of(text: str) -> int:
 def limited_device(kernel: Kernel, shared_memory: str | None) -> Device:
     """The card that is here; with an amount, a thread block takes no more shared memory."""
     if shared_memory is None:
-        return Device(kernel, Card(kernel.source))
-    form = form_within(kernel.source, shared_bytes_of(shared_memory))
+        return Device(kernel, Card(kernel.file))
+    form = form_within(kernel.file, shared_bytes_of(shared_memory))
     if form is None:
-        raise InputError(f"{kernel.source} has no form for {shared_memory} of shared memory.")
-    return Device(kernel, Card(kernel.source, form))
+        raise InputError(f"{kernel.file} has no form for {shared_memory} of shared memory.")
+    return Device(kernel, Card(kernel.file, form))

@@ -83,7 +83,7 @@ BESIDE = np.dtype([("value", np.float32), ("reward", np.float32), ("old_mean", n
 def last_batch(device: Device, work: Slice) -> tuple[NDArray[Any], NDArray[Any]]:
     """The rows of the first block's last batch, and what is kept beside them."""
     rows = ppo.most_rows(np.stack([run.record for run in work.runs]))
-    words, start = device.memory.get(device._scratch)[0], rows * INPUTS
+    words, start = device.card.get(device._scratch)[0], rows * INPUTS
     return words[:start].view(ROW), words[start : start + 4 * rows].view(BESIDE)
 
 

@@ -21,7 +21,7 @@ from cycletime.training.policy_file import read_policy
 from cycletime.training.run_folder import RunFolder
 from cycletime.training.run_recorder import TrainingJob
 from cycletime.training.trainer import train_batch
-from tests.cuda.emulated import EmulatedMemory, at_address
+from tests.cuda.emulated import EmulatedCard, at_address
 from tests.cuda.sac.small import make_spec
 
 SPECS = [make_spec(dt=dt, seed=seed, env_steps=6000) for seed, dt in enumerate(("16ms", "16ms", "32ms", "64ms"))]
@@ -34,7 +34,7 @@ def jobs(folders: list[RunFolder]) -> list[TrainingJob]:
 
 
 @dataclass
-class Scripted(EmulatedMemory):
+class Scripted(EmulatedCard):
     """As many runs as there are blocks act for a while in each slice, in episodes of 1,200 environment steps."""
 
     library: Any = None
@@ -71,8 +71,8 @@ def _act(run: Any, state: NDArray[np.float32], records: NDArray[Any], reports: N
 
 @pytest.fixture
 def make_group() -> Callable[..., CudaRunBatch]:
-    def made(**memory: Any) -> CudaRunBatch:  # noqa: ANN401
-        return CudaRunBatch(SPECS, Device(SAC_KERNEL, Scripted(**memory)), slices_s=(1.0,))
+    def made(**card: Any) -> CudaRunBatch:  # noqa: ANN401
+        return CudaRunBatch(SPECS, Device(SAC_KERNEL, Scripted(**card)), slices_s=(1.0,))
 
     return made
 

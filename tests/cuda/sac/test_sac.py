@@ -77,7 +77,7 @@ def test_neither_the_order_of_threads_nor_a_checkpoint_matters(sac_library: ctyp
 
     class Shuffled(Emulated):
         def begin(self, work: Slice) -> None:
-            self.memory.schedule += 1
+            self.card.schedule += 1
             super().begin(work)
 
     device, spec = Shuffled(sac_library, kernel=SAC_KERNEL), make_spec(gradient_steps=1)

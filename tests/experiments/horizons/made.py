@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from cycletime.agents import PPOAgent, SACAgent
+from cycletime.experiments.collecting import scalar_settings
 from cycletime.experiments.horizons.candidates import SEARCH, TRIAL, Rules, TaskSet
 from cycletime.experiments.horizons.preregistration import preregistered_rules
 from cycletime.experiments.horizons.results import CURVE_BINS
 from cycletime.experiments.outcome import Outcome, OutcomeCell
-from cycletime.experiments.results import scalar_settings
 from cycletime.studies.spec import Cell, StudySpec
 
 NOTHING = {"reacher": -1.0, "double-pendulum": 300.0, **dict.fromkeys(TRIAL.tasks, 0.0)}

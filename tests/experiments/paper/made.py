@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from cycletime.experiments.collecting import collect_study, verified_folder
 from cycletime.experiments.investigation import Size
 from cycletime.experiments.outcome import Outcome
 from cycletime.experiments.paper.declaration import PAPER
-from cycletime.experiments.results import collect_study, verified_folder
 from cycletime.experiments.running import Workspace
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.training.spec import RunSpec

@@ -8,11 +8,11 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from cycletime.experiments.collecting import scalar_settings
 from cycletime.experiments.investigation import FRESH_SEED, winners_name
 from cycletime.experiments.outcome import Outcome, OutcomeCell, winners
 from cycletime.experiments.paper.data import TASK_SCALES, PaperResults
 from cycletime.experiments.paper.experiments import EXPERIMENTS, FIRST_SEEDS, PRESPECIFIED_SEEDS, load_study
-from cycletime.experiments.results import scalar_settings
 
 BINS = 100
 Labels: TypeAlias = Mapping[str, Any]

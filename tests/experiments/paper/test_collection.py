@@ -8,9 +8,9 @@ import pytest
 
 from cycletime.agents import PPOAgent
 from cycletime.errors import InputError
+from cycletime.experiments.collecting import collect_results
 from cycletime.experiments.investigation import Size
 from cycletime.experiments.paper.declaration import PAPER
-from cycletime.experiments.results import collect_results
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.training.spec import RunSpec
 from tests.experiments.paper.made import collect, study_folder

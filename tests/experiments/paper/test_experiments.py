@@ -9,11 +9,11 @@ import pytest
 from cycletime import SAC
 from cycletime.duration import cycle_steps
 from cycletime.errors import InputError
+from cycletime.experiments.collecting import scalar_settings
 from cycletime.experiments.investigation import Size
 from cycletime.experiments.paper.behaviour import MEASURED_STUDIES
 from cycletime.experiments.paper.declaration import PAPER
 from cycletime.experiments.paper.experiments import EXPERIMENTS, load_study
-from cycletime.experiments.results import scalar_settings
 from cycletime.studies.plan import Plan
 
 PARTS = [part for each in EXPERIMENTS.values() for part in each.studies]

@@ -11,12 +11,12 @@ from hatchling.builders.wheel import WheelBuilder
 
 import cycletime
 from cycletime.errors import InputError
+from cycletime.experiments.collecting import collect_results, results_folder
 from cycletime.experiments.investigation import Size
 from cycletime.experiments.outcome import Outcome
 from cycletime.experiments.paper import behaviour
 from cycletime.experiments.paper.data import read_paper_results, save_behaviours
 from cycletime.experiments.paper.declaration import PAPER
-from cycletime.experiments.results import collect_results, results_folder
 from tests.experiments.paper.made import study_folder
 
 ROOT = Path(__file__).parents[3]

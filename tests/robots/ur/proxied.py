@@ -10,8 +10,8 @@ from typing import TypeAlias
 import numpy as np
 
 from cycletime.robots.ur.driver.channel import DriverReport
-from cycletime.robots.ur.driver.driver import REACHER_LIMITS, Driver
-from cycletime.robots.ur.safety import StopHandler, Supervisor
+from cycletime.robots.ur.driver.driver import Driver
+from cycletime.robots.ur.safety import REACHER_LIMITS, StopHandler, Supervisor
 from cycletime.robots.ur.simulator.controller import Controller
 from cycletime.robots.ur.simulator.profile import PROFILES, ProfileName, SimulatorSettings
 from cycletime.robots.ur.types import ArmState, Command, Joints, SpeedJ, StateTimeoutError

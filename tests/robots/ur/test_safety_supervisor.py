@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from cycletime.robots.ur.arm import Arm, advance, arm_at_rest, receive_command
-from cycletime.robots.ur.driver.driver import REACHER_LIMITS
-from cycletime.robots.ur.safety import ArmLimits, Override, Supervisor
+from cycletime.robots.ur.safety import REACHER_LIMITS, ArmLimits, Override, Supervisor
 from cycletime.robots.ur.types import ArmState, Command, Joints, MoveJ, SpeedJ, StopJ
 from cycletime.ur5 import Q_REF, ArmModel, tip
 

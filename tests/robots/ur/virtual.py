@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from cycletime.robots.ur.arm import Arm, advance, arm_at_rest, halt, receive_command
 from cycletime.robots.ur.driver.channel import DriverReport, Order, Phase
-from cycletime.robots.ur.driver.driver import REACHER_LIMITS, Driver, DriverTimeouts
+from cycletime.robots.ur.driver.driver import Driver, DriverTimeouts
 from cycletime.robots.ur.driver.link import DriverLink
 from cycletime.robots.ur.freshness import Freshness
 from cycletime.robots.ur.reacher_env import URReacher2Env
-from cycletime.robots.ur.safety import Override, StopHandler, Supervisor
+from cycletime.robots.ur.safety import REACHER_LIMITS, Override, StopHandler, Supervisor
 from cycletime.robots.ur.types import (
     ArmState,
     Command,

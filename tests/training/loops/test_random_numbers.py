@@ -91,9 +91,9 @@ def test_noise_of_a_period_that_waits_for_an_episode_goes_on() -> None:
 
 @pytest.mark.usefixtures("_four_periods_at_once")
 def test_copies_take_the_noise_of_steps_that_follow_each_other() -> None:
-    several = RandomNumbers(PPO_AGENT, KEY, 2, copies=3)
+    several = RandomNumbers(PPO_AGENT, KEY, 2, num_envs=3)
     np.testing.assert_array_equal(several.noise(1, 1), noise_of(1, 6)[3:])
-    each_learns = RandomNumbers(SAC_AGENT, KEY, 2, copies=2)
+    each_learns = RandomNumbers(SAC_AGENT, KEY, 2, num_envs=2)
     np.testing.assert_array_equal(each_learns.noise(4, 0), [noise_of(period, 1)[0] for period in (4, 5)])
 
 

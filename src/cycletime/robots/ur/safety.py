@@ -24,6 +24,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from cycletime import ur5
 from cycletime.errors import InputError
 from cycletime.robots.ur.types import (
     JOINTS,
@@ -88,6 +89,18 @@ def _check_intervals(what: str, low: tuple[float, ...], high: tuple[float, ...],
     for least, largest in zip(low, high, strict=True):
         if not least < largest:
             raise InputError(f"The {what} may be from {least} to {largest}: give a lower and a higher number.")
+
+
+REACHER_LIMITS = ArmLimits(
+    low=(-2 * math.pi, *ur5.JOINTS_LOW, -2 * math.pi, -2 * math.pi, -2 * math.pi),
+    high=(2 * math.pi, *ur5.JOINTS_HIGH, 2 * math.pi, 2 * math.pi, 2 * math.pi),
+    box_low=ur5.BOX_LOW,
+    box_high=ur5.BOX_HIGH,
+    speed=ur5.SPEED_MAX,
+    joint_margin=ur5.JOINT_MARGIN,
+    box_margin=ur5.BOX_MARGIN_M,
+)
+"""Those of UR-Reacher-2, in the frame of `cycletime.ur5.tip`."""
 
 
 Vector: TypeAlias = NDArray[np.float64]

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from cycletime.robots.ur.simulator.safety import refusal_reason
+from cycletime.robots.ur.simulator.simulated_safety import refusal_reason
 from cycletime.robots.ur.types import Command, MoveJ, SpeedJ, StopJ
 
 Q = (0.0,) * 6

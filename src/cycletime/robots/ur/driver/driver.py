@@ -9,16 +9,14 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from math import pi
 from typing import Any, Protocol
 
-from cycletime import ur5
 from cycletime.errors import RunError
 from cycletime.robots.clock import MonotonicClock, WallClock
 from cycletime.robots.ur.driver.channel import DriverReport, Order, Phase
 from cycletime.robots.ur.freshness import LATE_S, Freshness
 from cycletime.robots.ur.rtde_client import Address
-from cycletime.robots.ur.safety import ArmLimits, Override, StopAction, StopHandler, Supervisor
+from cycletime.robots.ur.safety import REACHER_LIMITS, ArmLimits, Override, StopAction, StopHandler, Supervisor
 from cycletime.robots.ur.types import (
     CONNECTION_TIMEOUT_S,
     ArmState,
@@ -274,18 +272,6 @@ class Driver:
     def _publish(self, **news: object) -> None:
         self._report = replace(self._report, **news)  # type: ignore[arg-type]  # fields of a report
         self._channel.publish(self._report)
-
-
-REACHER_LIMITS = ArmLimits(
-    low=(-2 * pi, *ur5.JOINTS_LOW, -2 * pi, -2 * pi, -2 * pi),
-    high=(2 * pi, *ur5.JOINTS_HIGH, 2 * pi, 2 * pi, 2 * pi),
-    box_low=ur5.BOX_LOW,
-    box_high=ur5.BOX_HIGH,
-    speed=ur5.SPEED_MAX,
-    joint_margin=ur5.JOINT_MARGIN,
-    box_margin=ur5.BOX_MARGIN_M,
-)
-"""Those of UR-Reacher-2, in the frame of `cycletime.ur5.tip`."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from cycletime.robots.ur import arm as arms
 from cycletime.robots.ur.arm import Vector
 from cycletime.robots.ur.simulator.profile import SimulatorSettings
-from cycletime.robots.ur.simulator.safety import SafetySystem, refusal_reason, violation_reason
+from cycletime.robots.ur.simulator.simulated_safety import SafetySystem, refusal_reason, violation_reason
 from cycletime.robots.ur.types import ArmState, Command, Joints, RobotMode, RuntimeState, SafetyMode, WireError
 from cycletime.robots.ur.wire.rtde import Value
 from cycletime.robots.ur.wire.script import command_of
