@@ -53,8 +53,16 @@ def test_worlds_that_pay_for_environment_steps_compare(
 def test_worlds_that_pay_otherwise_do_not(
     monkeypatch: pytest.MonkeyPatch, at_random: bool, answer: bool | None
 ) -> None:
-    monkeypatch.setattr(cycle_time_checks, "make_env", lambda world, dt: Paying(dt, at_random=at_random))
+    monkeypatch.setattr(cycle_time_checks, "make_env", lambda world, dt, **_: Paying(dt, at_random=at_random))
     assert returns_are_comparable(GymnasiumEnv("Paying-v0"), ms(2), (ms(4), ms(8))) is answer
+
+
+def test_discrete_actions_are_for_trainers_alone() -> None:
+    world = GymnasiumEnv("CartPole-v1", env_dt=ms(20))
+    assert world_facts(world, ms(40), discrete=True) == WorldFacts(ms(20), 0, 0)
+    assert returns_are_comparable(world, ms(20), (ms(20), ms(80))) is True
+    with pytest.raises(InputError, match="the agents need a Box of floating-point numbers"):
+        world_facts(world, ms(40))
 
 
 def test_cycle_times_without_a_common_multiple_that_is_soon_reached_are_not_tried() -> None:

@@ -294,7 +294,7 @@ def advise(
             f"{path} holds the answer to another question, with {other}: give another folder, or that question again."
         )
     with nullcontext() if isinstance(question.world, ClosedFormWorld) else owning_children():
-        facts = world_facts(question.world, question.present)
+        facts = world_facts(question.world, question.present, discrete=question.trainer is not None)
         dts, not_tried = question.candidates(facts.env_dt)
         if before is None:
             known = _measure(question, facts, dts, instruments)

@@ -7,11 +7,13 @@ earn the same at two cycle times; where they do not, returns depend on the cycle
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from math import ceil, isclose, lcm
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Box
 
 from cycletime.agents import Agent
 from cycletime.agents.agent import cycles_between_updates
@@ -35,17 +37,16 @@ class WorldFacts:
     action_size: int
 
 
-def world_facts(world: World, dt: Duration) -> WorldFacts:
+def world_facts(world: World, dt: Duration, *, discrete: bool = False) -> WorldFacts:
+    """What is to be known of a world; one with actions that no agent of ours takes is refused unless `discrete`."""
     if isinstance(world, ClosedFormWorld):
         return WorldFacts(world.env_dt, world.task.observation_size, world.task.action_size)
     if isinstance(world, ForeignEnv):
         assert world.env_dt is not None, "it has one"
         return WorldFacts(world.env_dt, 0, 0)  # only its trainer knows
-    env = make_env(world, dt)
-    try:
-        return WorldFacts(Duration(env.get_wrapper_attr("env_dt")), observation_size(env), ActionBounds.of(env).size)
-    finally:
-        env.close()
+    with closing(make_env(world, dt, discrete=discrete)) as env:
+        env_dt = Duration(env.get_wrapper_attr("env_dt"))
+        return WorldFacts(env_dt, *((0, 0) if discrete else (observation_size(env), ActionBounds.of(env).size)))
 
 
 def returns_are_comparable(world: World, env_dt: Duration, dts: Sequence[Duration]) -> bool | None:
@@ -63,18 +64,19 @@ def returns_are_comparable(world: World, env_dt: Duration, dts: Sequence[Duratio
 
 
 def _held_return(world: World, dt: Duration, until_steps: int) -> float:
-    env = make_env(world, dt)
-    try:
-        bounds = ActionBounds.of(env)
-        action = bounds.reach(np.full(bounds.size, _HELD_ACTION))
+    with closing(make_env(world, dt, discrete=True)) as env:
+        if isinstance(env.action_space, Box):
+            bounds = ActionBounds.of(env)
+            action = bounds.reach(np.full(bounds.size, _HELD_ACTION))
+        else:
+            env.action_space.seed(0)
+            action = env.action_space.sample()
         env.reset(seed=0)
         total, done, over = 0.0, 0, False
         while not over and done < until_steps:
             _, reward, terminated, truncated, info = env.step(action)
             total, done, over = total + float(reward), info["env_steps"], terminated or truncated
         return total
-    finally:
-        env.close()
 
 
 MEASURE_DURATION_S = 1.0
