@@ -66,7 +66,10 @@ class Terminal(StringIO):
         ("plot a --x hours", "--x is 'hours': give one of 'env-steps', 'seconds'."),
         ("experiment report papers", "INVESTIGATION is 'papers': give one of 'paper', 'horizons', or your own as"),
         ("experiment list no_module:MINE", "'no_module:MINE' needs a module that cannot be imported: No module named"),
-        ("experiment list json:loads", "'json:loads' is no Investigation: json should have one of the name 'loads'."),
+        (
+            "experiment list json:loads",
+            "'json:loads' is of type function: json should have an Investigation of the name 'loads'.",
+        ),
         ("experiment list", "INVESTIGATION is missing: 'cycletime experiment list --help' shows what it takes."),
         ("transfer ppo --from 40ms", "--to is missing: 'cycletime transfer ppo --help' shows what it takes."),
         ("study run", "FILE and --out are missing: 'cycletime study run --help' shows what it takes."),

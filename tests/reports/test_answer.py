@@ -143,5 +143,5 @@ def test_runs_that_were_resumed_inexactly_are_counted(make_study: MakeStudy) -> 
     folder.store.add([finished(left.spec, 1.0, remarks=("processor A then, B now",))])
     assert Report.of(folder).completeness == (
         "All 3 runs have a score.",
-        "Resumed in a way that may have changed their last bits: 1 of the runs.",
+        "Stopped, and not resumed bit for bit: 1 of the runs (processor A then, B now).",
     )

@@ -19,6 +19,7 @@ from cycletime.studies.plan import Plan
 from cycletime.studies.spec_file import study_from_table, study_table
 from cycletime.studies.study_folder import StudyFolder, policy_of
 from cycletime.studies.watchdog import Watchdog
+from cycletime.trainers import engine
 from cycletime.trainers.engine import TrainerBatch, TrainerEngine
 from cycletime.training.engine import Chunk
 from cycletime.training.finished_run import FinishedRun
@@ -77,14 +78,28 @@ def test_a_trainer_that_goes_beyond_its_budget_is_ended(tmp_path: Path) -> None:
     assert returns_of(chunks) == [1.0]
 
 
+def test_a_trainer_that_lingers_at_the_end_of_its_budget_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "LINGER_S", 1.0)
+    chunks = train(spec_of(tmp_path, f"import time\n{WRITE}\ntime.sleep(600)"), tmp_path)
+    assert chunks[-1].is_last
+    assert returns_of(chunks) == [float(-t) for t in range(10, 101, 10)]
+
+
+def test_a_trainer_whose_points_are_far_apart_may_leave_as_much_to_the_end(tmp_path: Path) -> None:
+    assert returns_of(train(spec_of(tmp_path, WRITE.replace("10, 101, 10", "35, 71, 35")), tmp_path)) == [-35.0, -70.0]
+
+
 @pytest.mark.parametrize(
     ("script", "says"),
     [
         ("raise ValueError(200 * 'ab')", "last saying 'ValueError: abab.{80,90}abab'; see"),
         ("raise ValueError('no robot')", "train failed with status 1, last saying 'ValueError: no robot'"),
         ("import os; os.kill(os.getpid(), 11)", "train was ended by SIGSEGV"),
-        ("print('hello')", "train ended without a point in progress.csv"),
+        ("print('hello')", "train ended without a point in progress.csv of {folder}"),
         ("open('progress.csv', 'w').write('seconds,return\\n10,1\\n')", "ended after 10 s of 100 s simulated"),
+        (WRITE.replace("101", "71"), "ended after 70 s of 100 s simulated: give it its budget"),
         ("open('progress.csv', 'w').write('a,b\\n1,2\\n')", "progress.csv has the columns 'a, b'"),
         ("open('progress.csv', 'w').write('seconds,return\\n10,1\\n90,')", "ended after 10 s of 100 s simulated"),
         ("open('progress.csv', 'wb').write(bytes(range(128, 256)) + b'\\n')", "progress.csv has the columns"),
@@ -100,8 +115,8 @@ def test_what_goes_wrong_is_one_sentence(tmp_path: Path, script: str, says: str)
     ("script", "says"),
     [
         ("raise ValueError('no robot')", "train failed with status 1, last saying 'ValueError: no robot'."),
-        ("print('hello')", "train ended without a point in progress.csv, last saying 'hello'."),
-        ("", "train ended without a point in progress.csv."),
+        ("print('hello')", "train ended without a point in progress.csv of {folder}, last saying 'hello'."),
+        ("", "train ended without a point in progress.csv of {folder}."),
     ],
 )
 def test_a_try_names_no_file_that_is_removed_with_it(tmp_path: Path, script: str, says: str) -> None:
@@ -271,6 +286,25 @@ def test_a_function_gets_an_environment_with_discrete_actions(tmp_path: Path) ->
     )
     table = {**TABLE, "dts": ["40ms"], "env": "CartPole-v1", "env_dt": "20ms", "trainer": "of_cart:train"}
     assert returns_of(train(next(spec for _, spec in study_from_table(table, tmp_path).runs()), tmp_path)) == [2.0]
+
+
+def test_a_function_on_a_task_in_closed_form_makes_runs_that_are_found_good(tmp_path: Path) -> None:
+    (tmp_path / "of_task.py").write_text(f"{FUNCTION}yield run.simulated_s, run.agent_steps, 1.0\n")
+    table = {**TABLE, "task": "pendulum", "trainer": "of_task:train", "seeds": 2}
+    folder = StudyFolder.create(tmp_path / "out", study_from_table(table, tmp_path))
+    names = [run.name for run in Plan.of(folder.study).runs]
+    assert [train_run(folder, name) for name in names] == ["finished", "finished"]
+    found = {name: folder.store.result(name)["where"] for name in folder.store.refresh()}
+    assert found == dict.fromkeys(names, "closed form, of_task:train")
+    assert not folder.damage()
+
+
+def test_other_code_is_told_apart(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, WRITE)
+    then = TrainerBatch(spec).env_infos[0].card["script"]
+    (tmp_path / "train.py").write_text(WRITE + "  # better")
+    now = TrainerBatch(spec).env_infos[0].card["script"]
+    assert (len(then), then == now) == (8, False)
 
 
 def test_a_study_begins_only_where_its_trainer_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,6 +127,14 @@ COMMAND = {**SB3, "env": "My-Robot", "set": {}, "tuned": {"dt": "50ms", "discoun
         ),
         ({"trainer": {"command": ["x", "{discount}{dt_s}"]}, "seeds": 3}, "3 seeds, .* take: add {seed}."),
         ({"trainer": {"command": ["x", "{discount}"], "curve": "p.txt"}}, "curve is 'p.txt': give a file .csv"),
+        *(
+            ({"trainer": {"command": ["x", "{discount}"], "curve": curve}}, "give a file .csv or .jsonl in the run's")
+            for curve in ("/tmp/old.csv", "../other/progress.csv", "{folder}/progress.csv", "progress.json")
+        ),
+        (
+            {"trainer": {"command": ["x", "{discount}", "{updates}"]}},
+            "{updates} counts batches, and the command does not take the batch: add {batch}",
+        ),
         ({"trainer": "sb3", "simulated_s": 0.01}, "simulated_s is 0.01: a run must last 50ms at least, one cycle."),
         ({"trainer": "sb3", "simulated_s": None}, "'env_steps' is missing: a study needs it, or 'simulated_s'"),
         ({"trainer": "sb3", "set": {"gamma": 0.8}}, "discount is 0.9, and gamma=0.8 says it too: leave one out."),

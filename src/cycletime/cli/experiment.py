@@ -54,7 +54,8 @@ class ResultsOptions:
         found = getattr(import_own(module, self.investigation), name, None)
         if not isinstance(found, Investigation):
             raise InputError(
-                f"{self.investigation!r} is no Investigation: {module} should have one of the name {name!r}."
+                f"{self.investigation!r} is {'not there' if found is None else f'of type {type(found).__name__}'}: "
+                f"{module} should have an Investigation of the name {name!r}."
             )
         return found
 

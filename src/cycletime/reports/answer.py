@@ -57,7 +57,8 @@ def completeness(scores: StudyScores) -> tuple[str, ...]:
         )
     sentences += [*scores.folder.damage(), *random_starts(run.spec for run in scores.runs())]
     if remarks:
-        sentences.append(f"Resumed in a way that may have changed their last bits: {len(remarks):,} of the runs.")
+        why = join_words(sorted({remark for run in remarks for remark in run.result["remarks"]})[:2])
+        sentences.append(f"Stopped, and not resumed bit for bit: {len(remarks):,} of the runs ({why}).")
     return tuple(sentences)
 
 

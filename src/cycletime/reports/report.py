@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cycletime.errors import InputError
@@ -66,8 +67,8 @@ class Report:
         """The code and machines that made the runs, with how many each made."""
         machines = [run.result.get("machine", {}) for run in self.scores.runs() if run.result]
         texts = (
-            f"cycletime {each.get('cycletime', 'unknown')}, JAX {each.get('jax', 'unknown')} on "
-            f"{each.get('device', 'unknown')} ({each.get('processor', 'unknown')}, {each.get('cores', '?')} cores)"
+            f"cycletime {each.get('cycletime', 'unknown')}, {_made_with(each)} "
+            f"({each.get('processor', 'unknown')}, {each.get('cores', '?')} cores)"
             for each in machines
         )
         return sorted(Counter(texts).items())
@@ -91,3 +92,9 @@ class Report:
             name = stem if seen[stem] == 1 else f"{stem}-{seen[stem]}"
             found.append(study_figures(summary, name, self.scores.measure, self.command) if index in drawn else [])
         return found
+
+
+def _made_with(machine: Mapping[str, str]) -> str:
+    if "trainer" in machine:
+        return machine["trainer"] + (f" (script {machine['script']})" if "script" in machine else "")
+    return f"JAX {machine.get('jax', 'unknown')} on {machine.get('device', 'unknown')}"

@@ -33,6 +33,8 @@ def check_command(agent: ExternalAgent, given: Sequence[str]) -> None:
     if unknown := sorted(used - known):
         near = did_you_mean(unknown[0], known)
         raise InputError(f"The command has {{{unknown[0]}}}: it may have {', '.join(sorted(known))}{near}")
+    if "updates" in used and not (agent.trainer.words or "batch" in used):
+        raise InputError("{updates} counts batches, and the command does not take the batch: add {batch}.")
     for name in [*given, *_changed_settings(agent)]:
         if name not in used and name in agent.settings:
             is_given = "is given" if name in given else f"would be {agent.settings[name]}"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cycletime.errors import InputError, RunError, quote
-from cycletime.training.external import COLUMNS
+from cycletime.training.external import COLUMNS, CURVE_SUFFIXES
 from cycletime.training.trackers import load_tensorboard, read_events
 
 RETURN_TAGS = {
@@ -61,7 +61,7 @@ class CurveReader:
 
     @property
     def _is_text(self) -> bool:
-        return self.curve.endswith((".csv", ".jsonl", ".json"))
+        return self.curve.endswith(CURVE_SUFFIXES)
 
     def new_points(self) -> list[CurvePoint]:
         if not self._is_text:

@@ -18,8 +18,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import sha256
 from importlib.metadata import Distribution
 from pathlib import Path
+from time import monotonic
 from typing import ClassVar
 
 import numpy as np
@@ -51,11 +53,15 @@ from cycletime.training.worlds import ActionBounds, ClosedFormWorld, ForeignEnv,
 POLL_S = 0.5
 STOP_GRACE_S = 20.0
 """How long a trainer that can resume has to save when it is asked to stop."""
+LINGER_S = 60.0
+"""How long a trainer may go on without a new point after one at the end of its budget."""
 PROBE_S = 5.0
 """How long a run is tried, beyond its first point."""
 _PACKAGES = {"rsl-rl": "rsl-rl-lib", "sbx": "sbx-rl"}
 LEAST_SHARE = 0.5
 """A trainer whose curve ends before this share of its budget has not trained as long as it was asked to."""
+SHARE_LEFT = 0.25
+"""Nor has one that leaves as much, if that is twice as long as any two of its points were apart."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +109,7 @@ class TrainerBatch(RunBatch):
         where, simulators, env_dt, longest = self._world()
         return (
             EnvInfo(
-                provenance=f"{where}, {self.trainer.label}" if where else self.trainer.label,
+                provenance=self.agent.where(where),
                 env_dt=env_dt,
                 cycle_steps=max(1, round(self.spec.dt / env_dt)),
                 longest_episode_steps=longest,
@@ -157,14 +163,17 @@ class TrainerBatch(RunBatch):
             raise InputError(f"The command {words[0]!r} cannot be started: {error.strerror}.") from error
         curve = _Curve(self.spec, self.env_infos[0], resumes)
         HEARTBEAT.waits_for = f"{self.trainer.label}, without a new point in {reader.what}: see {output}"
+        newest_s = monotonic()
         while True:
-            ended = self.process.poll() is not None  # before its last points are read
+            status = self.process.poll()  # before its last points are read
             points = reader.new_points()
             if points:
                 HEARTBEAT.tick()
+                newest_s = monotonic()
+            ended = status is not None or (curve.is_full and monotonic() - newest_s > LINGER_S)
             episodes = curve.add(points, is_whole=ended)
-            if ended and not curve.is_spent:
-                self._check_end(self.process.returncode, output, curve, reader)
+            if status is not None and not curve.is_spent:
+                self._check_end(status, output, curve, reader)
             if ended or curve.is_spent:
                 yield {0: curve.chunk(episodes, is_last=True)}
                 return
@@ -205,9 +214,12 @@ class TrainerBatch(RunBatch):
             raise RunError(f"{self.trainer.label} {how}{see}")
         if not curve.newest.seconds:
             seen = f"; there are {', '.join(sorted(reader.tags)[:5])}" if reader.tags else ""
-            where = f"in {reader.what}" if self.trainer.command else "that it yields or reports"
+            where = f"in {reader.what} of {{folder}}" if self.trainer.command else "that it yields or reports"
             raise RunError(f"{self.trainer.label} ended without a point {where}{seen}{see}")
-        if curve.newest.seconds < LEAST_SHARE * curve.budget_s:
+        left_s = curve.budget_s - curve.newest.seconds
+        longest_s = float(self.env_infos[0].env_dt) * (self.env_infos[0].longest_episode_steps or 0)
+        stopped = left_s > max(SHARE_LEFT * curve.budget_s, 2 * curve.longest_gap_s, longest_s)
+        if stopped or curve.newest.seconds < LEAST_SHARE * curve.budget_s:
             share = f"{curve.newest.seconds:,.6g} s of {curve.budget_s:,.6g} s simulated"
             remedy = "give it its budget, or give the study a smaller one"
             raise RunError(f"{self.trainer.label} ended after {share}: {remedy}{see}")
@@ -229,7 +241,7 @@ class _Curve:
         self.budget_s = spec.env_steps * self.env_dt_s
         self.newest = CurvePoint(0.0, 0, 0.0)
         self.newest_returns: list[float] = []
-        self.last_steps, self.last_agent_steps = 0, 0
+        self.last_steps, self.last_agent_steps, self.longest_gap_s = 0, 0, 0.0
         self.is_spent = False
         """Whether there is a point beyond the budget."""
 
@@ -246,6 +258,7 @@ class _Curve:
             elif steps >= max(newest, 1):  # nothing was learned yet at 0
                 if steps > newest:
                     rows += self._end_moment()
+                    self.longest_gap_s = max(self.longest_gap_s, point.seconds - self.newest.seconds)
                 self.newest = point
                 self.newest_returns.append(point.mean_return)
             elif steps and not self.resumes:  # what is resumed repeats some points
@@ -255,6 +268,10 @@ class _Curve:
         if is_whole or self.is_spent:
             rows += self._end_moment()
         return Episodes.of(rows)
+
+    @property
+    def is_full(self) -> bool:
+        return self._env_steps(self.newest) >= self.spec.env_steps
 
     def _env_steps(self, point: CurvePoint) -> int:
         return round(point.seconds / self.env_dt_s)
@@ -288,7 +305,11 @@ def _versions(trainer: TrainerSpec) -> dict[str, str]:
     python = Path(trainer.home, *trainer.command[:1])
     path = [str(each) for each in python.parent.parent.glob("lib/python*/site-packages")] if trainer.command else []
     found = {each: list(Distribution.discover(name=each, path=path or sys.path))[:1] for each in packages}
-    return {"trainer": trainer.label, **{each: known[0].version for each, known in found.items() if known}}
+    own = trainer.command or (f"{trainer.name.partition(':')[0].replace('.', '/')}.py",)
+    files = [Path(trainer.home, each) for each in own if each.endswith((".py", ".sh"))]
+    scripts = [file.read_bytes() for file in files if file.is_file()]
+    code = {"script": sha256(b"".join(scripts)).hexdigest()[:8]} if scripts else {}
+    return {"trainer": trainer.label, **code, **{each: known[0].version for each, known in found.items() if known}}
 
 
 def _last_line(output: Path) -> str:

@@ -21,6 +21,7 @@ BUILT_IN = {"stable-baselines3": ("stable-baselines3", "torch"), "brax": ("brax"
 _OF_THE_ZOO = ("n_timesteps", "n_envs", "env_wrapper", "frame_stack", "vec_env_wrapper", "callback", "vec_env_class")
 """What entries of the RL Zoo say of more than the agent."""
 COLUMNS = ("seconds", "agent_steps", "return")
+CURVE_SUFFIXES = (".csv", ".jsonl")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +59,11 @@ class TrainerSpec:
             raise unknown_name_error(words, "a library whose words are known", LIBRARIES)
         if name in BUILT_IN and words != name:
             raise InputError(f"words is {quote(self.words)}: {name} has its own.")
-        if self.curve != "tensorboard" and not self.curve.endswith((".csv", ".jsonl", ".json")):
-            raise InputError(f"curve is {quote(self.curve)}: give a file .csv or .jsonl, or 'tensorboard'.")
+        path = Path(self.curve)
+        is_inside = not (path.is_absolute() or ".." in path.parts or "{" in self.curve)
+        if self.curve != "tensorboard" and not (is_inside and path.suffix in CURVE_SUFFIXES):
+            needed = f"give a file {' or '.join(CURVE_SUFFIXES)} in the run's folder, or 'tensorboard'"
+            raise InputError(f"curve is {quote(self.curve)}: {needed}.")
         check_counts(self, "num_envs")
         if wrong := [key for key in self.columns if key not in COLUMNS]:
             raise unknown_name_error(wrong[0], "a column", COLUMNS)
@@ -130,6 +134,10 @@ class ExternalAgent:
         return int(self.values.get("batch", 1) if each is None else each * self.trainer.num_envs)
 
     learns_from = period
+
+    def where(self, simulator: str) -> str:
+        """What a result is said to come from."""
+        return f"{simulator}, {self.trainer.label}" if simulator else self.trainer.label
 
     def as_json(self) -> dict[str, Any]:
         return {"trainer": self.trainer.as_json(), "values": dict(self.values), "settings": dict(self.settings)}

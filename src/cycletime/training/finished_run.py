@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cycletime.training.external import ExternalAgent
 from cycletime.training.learning_curve import BINS, Columns, EpisodeBins, Episodes
 from cycletime.training.policy_file import SavedPolicy
 from cycletime.training.sealed_json import is_count
@@ -153,7 +154,8 @@ def _possible_sources(spec: RunSpec, said: str) -> tuple[str, ...]:
     if isinstance(spec.world, RobotEnv):
         return (spec.world.where,)
     if isinstance(spec.world, ClosedFormWorld):
-        return (spec.world.task.where,)
+        where = spec.world.task.where
+        return (spec.agent.where(where) if isinstance(spec.agent, ExternalAgent) else where,)
     return () if said == "real robot" and spec.engine.name != "real-time" else (said,)
 
 

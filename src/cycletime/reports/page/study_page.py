@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any
 
@@ -16,6 +16,8 @@ from cycletime.reports.page.values import reference_table, settings_table, value
 from cycletime.reports.report import FEW_DRAWN, Report
 from cycletime.studies.spec_file import study_table
 from cycletime.training.external import ExternalAgent
+from cycletime.training.make_specs import agent_values
+from cycletime.training.spec import RunSpec
 
 
 def study_page(report: Report) -> Page:
@@ -62,12 +64,18 @@ def _values(report: Report) -> str:
     for summary in report.summaries:
         panel = summary.panel
         places = product(panel.rules, panel.dts)
-        agents = {place: panel.cells[place][0].spec.as_json()["agent"] for place in places}
-        used = [(*place, agent.get("values", agent)) for place, agent in agents.items()]
+        used = [(*place, _stated(panel.cells[place][0].spec)) for place in places]
         caption = f"{panel.title}: values, in brackets what they mean in seconds"
         parts.append(values_table(panel.algorithm, used, caption))
         parts.append(reference_table(panel.task, panel.dts))
     return "".join(dict.fromkeys(parts))
+
+
+def _stated(spec: RunSpec) -> Mapping[str, Any]:
+    if isinstance(spec.agent, ExternalAgent):
+        return agent_values(spec.agent, spec.agent.values)
+    stated: dict[str, Any] = spec.as_json()["agent"]
+    return stated
 
 
 def _tables(report: Report) -> str:
@@ -94,7 +102,8 @@ def _settings(report: Report) -> str:
     for run in report.scores.runs():
         agent, settings = run.spec.agent, run.spec.as_json()["agent"]
         if isinstance(agent, ExternalAgent):
-            settings = {**agent.settings, "trainer": agent.trainer.label, "environments": agent.trainer.num_envs}
+            settings = {name: each for name, each in agent.settings.items() if agent.trainer.takes(name)}
+            settings |= {"trainer": agent.trainer.label, "environments": agent.trainer.num_envs}
         agents.setdefault(run.spec.algorithm, []).append(settings)
     html = "".join(settings_table(every, f"{name}: all settings of the agent") for name, every in agents.items())
     study = json.dumps(study_table(report.scores.folder.study), indent=1, default=str)
