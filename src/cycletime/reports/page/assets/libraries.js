@@ -168,18 +168,20 @@
 
   const isClose = (a, b) => a === b || Math.abs(a - b) <= 1e-9 * Math.max(Math.abs(a), Math.abs(b));
 
-  function differences(algorithm, values, gets, name, nEnvs, remarks) {
+  function differences(algorithm, values, gets, name, nEnvs, remarks, called) {
     const notes = [];
     for (const { field, whole, low } of algorithm.quantities) {
       if (!(field in values)) continue;
       const value = number(values[field]);
-      if (whole && gets[field] < low) throw new Error(`${field} is ${gets[field]}: it must be a whole number of at least ${low}.`);
+      if (whole && gets[field] < low) {
+        throw new Error(`${called[field] ?? field} is ${gets[field]}: it must be a whole number of at least ${low}.`);
+      }
       if (!(field in gets)) {
         const remark = remarks[field] ? ` (${remarks[field]})` : "";
-        notes.push(`${name} has no setting for ${field}${remark}: ${general(value)} is not in these values.`);
+        notes.push(`${name} has no setting for ${field}${remark}: ${general(value, 9)} is not in these values.`);
       } else if (!isClose(value, gets[field])) {
         const envs = nEnvs > 1 ? ` with ${nEnvs} environments` : "";
-        notes.push(`${name} cannot express ${field} ${general(value)}${envs}: the nearest is ${general(gets[field])}.`);
+        notes.push(`${name} cannot express ${field} ${general(value, 9)}${envs}: the nearest is ${general(gets[field], 9)}.`);
       }
     }
     return notes;
@@ -209,7 +211,8 @@
     }
     sayRates(words.rates, values, found.said, found.gets);
     const said = words.n_envs ? { [words.n_envs.name]: nEnvs, ...found.said } : found.said;
-    const missing = differences(algorithm, values, found.gets, library.spoken, nEnvs, words.remarks ?? {});
+    const called = words.replay ? { replay_capacity: `${libraryName}'s ${words.replay.name}` } : {};
+    const missing = differences(algorithm, values, found.gets, library.spoken, nEnvs, words.remarks ?? {}, called);
     return {
       lines: Object.entries(said).map(([name, value]) => `${name} = ${text(value)}`),
       notes: [...missing, ...found.notes.map((note) => note.replaceAll("{library}", library.spoken))],
