@@ -290,6 +290,35 @@ def test_rewards_go_by_their_functions(tmp_path: Path) -> None:
     assert weight("joint_acc_l2") is None
 
 
+def _curriculum(params: str) -> str:
+    return ISAAC_ENV.replace(
+        "commands:\n", f"  more:\n    params: {{{params}}}\nactions: {{joint: {{alpha: 0.75}}}}\ncommands:\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("params", "changed", "yours"),
+    [
+        ("address: rewards.termination_penalty.weight, modify_params: {value: -400, num_steps: 50}", (-800, 100), {}),
+        ("address: reward_manager.cfg.termination_penalty.weight, modify_params: {value: -3.0}", (-6.0,), {}),
+        ("address: actions.joint.alpha, modify_params: {value: 0.5}", (1 - 0.5**0.5,), {}),
+        ("address: rewards.track_lin_vel_xy_exp.weight, modify_params: {value: 2.0}", (), {}),
+        ("address: rewards.termination_penalty.weight, modify_params: {final: -400.0}", (), {"final": -800.0}),
+        ("address: commands.base.ranges.pos_x, modify_params: {value: [0.0, 1.0]}", (), {}),
+        ("term_name: action_rate_l2, initial_weight: -0.01, end_step: 9", (), {"initial_weight": -0.02}),
+        ("reward_name: action_rate_l2, weight_stages: [{step: 500, weight: -0.1}]", (1000, -0.2), {}),
+    ],
+)
+def test_what_a_curriculum_sets_is_carried_as_the_setting_is(
+    params: str, changed: tuple[float, ...], yours: dict[str, float], tmp_path: Path
+) -> None:
+    (tmp_path / "env.yaml").write_text(_curriculum(params))
+    carried = carry(tmp_path / "env.yaml", "10ms")
+    assert tuple(new for name, new in carried.changed().items() if ".more." in name) == pytest.approx(changed)
+    found = {name.rpartition(".")[2]: new for name, new in named(carried, "yours").items() if ".more." in name}
+    assert found == yours
+
+
 def test_a_zoo_entry_and_a_model(tmp_path: Path) -> None:
     (tmp_path / "ppo.yml").write_text(ZOO)
     carried = carry(tmp_path / "ppo.yml", "4ms", env_id="Hopper-v5", from_dt="8ms")

@@ -5,7 +5,6 @@ The agent's values follow a rule; the rest follows what `cycletime.libraries.tim
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -32,6 +31,7 @@ from cycletime.libraries.time_keys import (
     carry_time_keys,
     cycle_time_names,
     environment_keys,
+    looks_like_time,
 )
 from cycletime.libraries.yaml_edit import value_at
 from cycletime.libraries.zoo import NOISE, as_zoo_file, with_cycle_time_wrapper
@@ -42,15 +42,7 @@ from cycletime.rules.quantities import check_count, format_seconds
 from cycletime.rules.sac import SAC, OffPolicy
 
 _MOST_NAMED = 5
-_LOOKS_LIKE_TIME = re.compile(
-    r"(^|_)(steps?|delay|lag|period|interval|freq(uency)?|hz|fps|horizon|history|decay|alpha|dt|"
-    r"duration|timeout|time|window|hold|frames?|decimation|timesteps|ema|average|filter)($|_(s|ms|steps|min|max|range))"
-)
-_FILTER = re.compile(r"\bmodifiers\.\d+\.[AB]$")
 _MINIBATCHES = "n_minibatches"
-_NO_TIME = re.compile(
-    r"weight_decay|noise_step|height_step|^env_wrapper\.|^models\.|^env\.viewer\.|^_|^(start_time|num_timesteps)$"
-)
 
 
 class Change(NamedTuple):
@@ -183,7 +175,7 @@ def _n_envs(configuration: Configuration, given: int | None) -> int | None:
 
 def _notes_on_unknown(configuration: Configuration) -> list[str]:
     unknown = configuration.unknown
-    named = [name for name in unknown if _looks_like_time(configuration.settings[name])]
+    named = [name for name in unknown if _may_mean_time(configuration.settings[name])]
     notes = []
     if named:
         notes.append(f"May mean time and are not known here, so check them: {', '.join(named)}.")
@@ -198,13 +190,11 @@ def _notes_on_unknown(configuration: Configuration) -> list[str]:
     return notes
 
 
-def _looks_like_time(setting: Setting) -> bool:
+def _may_mean_time(setting: Setting) -> bool:
     numbers = setting.value if isinstance(setting.value, list) else [setting.value]
     if not numbers or any(isinstance(each, bool) or not isinstance(each, int | float) for each in numbers):
         return False
-    last = setting.name.rpartition(".")[2].lower()
-    looks = bool(_LOOKS_LIKE_TIME.search(last) or _FILTER.search(setting.name))
-    return any(numbers) and looks and not _NO_TIME.search(setting.name)
+    return any(numbers) and looks_like_time(setting.name)
 
 
 @dataclass

@@ -29,6 +29,7 @@ from cycletime.libraries.time_keys import (
     cycle_time_names,
     environment_keys,
     find_key,
+    kind_name,
     means_time,
     stated_cycle_time,
 )
@@ -207,7 +208,7 @@ class Configuration:
         tables, names = table_names(self.table), self._names
         known = [name for name in names if names[name] in tables or means_time(self.library or "", names[name])]
         left = [*self.env.items(), *((name, each) for name, each in self.agent.items() if name not in known)]
-        return tuple(each.name for name, each in left if not find_key(keys, name))
+        return tuple(each.name for name, each in left if not find_key(keys, kind_name(name, settings)))
 
     def setting(self, *names: str) -> Setting | None:
         """The first of these that the agent's or the environment's settings have with a number."""

@@ -58,7 +58,7 @@ _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rew
     *_keys(COUNT, "it counts the sensor's updates, one per cycle", "scene.*history_length", equals=_ITS_PERIOD),
     *_keys(KEPT, _PHYSICS, "scene.*history_length", "*sensor*.history_length", "*contact*.history_length"),
     *_keys(KEPT, _PHYSICS, "scene.*delay*", "*.min_delay", "*.max_delay"),
-    *_keys(COUNT, "a curriculum counts environment steps", "curriculum.*num_steps", "curriculum.*.step"),
+    *_keys(COUNT, "a curriculum counts environment steps", "curriculum.*num_step*", "curriculum.*.step"),
     *_keys(COUNT, "it counts environment steps", "*min_step_count_between_reset"),
     *_keys(COUNT, _STEPS, "observations.*delay_*lag", "observations.*delay_update_period"),
     *_keys(KEPT, _PRESENT, "*history_length", equals="1"),
@@ -273,6 +273,17 @@ _OF_TASKS_WITH_INCREMENTS = {
 }
 _WEIGHT = re.compile(r"weight$|(^|[._])scales?($|[._])|(^|_)rew(ard)?(s|_|$)|penalty|bonus|reward_scaling$")
 """Names of what rewards are multiplied by, which is no count also where it is a whole number."""
+_WEIGHTS = re.compile(r"weights?$")
+_MANAGER = re.compile(r"^(\w+)_manager\.cfg\.")
+"""How an address for modify_env_param begins, which modify_term_cfg calls rewards., actions. or alike."""
+_LOOKS_LIKE_TIME = re.compile(
+    r"(^|_)(steps?|delay|lag|period|interval|freq(uency)?|hz|fps|horizon|history|decay|alpha|dt|"
+    r"duration|timeout|time|window|hold|frames?|decimation|timesteps|ema|average|filter)($|_(s|ms|steps|min|max|range))"
+)
+_FILTER = re.compile(r"\bmodifiers\.\d+\.[AB]$")
+_NO_TIME = re.compile(
+    r"weight_decay|noise_step|height_step|^env_wrapper\.|^models\.|^env\.viewer\.|^_|^(start_time|num_timesteps)$"
+)
 Treatment: TypeAlias = Literal["carried", "kept", "yours"]
 _TOLD: Mapping[Treatment, str] = {"carried": "Carried as well", "kept": "Kept", "yours": "NOT carried, set it yourself"}
 TIME_NOTES = tuple(f"{what}: " for what in _TOLD.values())
@@ -330,7 +341,7 @@ def carry_time_keys(
 def _carry(
     keys: Collection[TimeKey], name: str, settings: Mapping[str, object], rho: Fraction, library: str
 ) -> TimeChange | None:
-    value, known_as = settings[name], _kind_name(name, settings)
+    value, known_as, last = settings[name], kind_name(name, settings), name.rpartition(".")[2]
     fitting = [key for key in keys if fnmatchcase(known_as, key.pattern)]
     key = next((each for each in fitting if _applies(each, name, value, settings, library)), None)
     if key is None:
@@ -339,7 +350,7 @@ def _carry(
         equal = fitting[0].equals
         why = "in seconds" if equal == CYCLE_TIME else f"-1 follows {equal}" if value == -1 else f"not equal to {equal}"
         return TimeChange(name, value, value, "kept", why)
-    if key.law == KEPT or (value == -1 and key.law == COUNT and not _WEIGHT.search(name)):
+    if key.law == KEPT or (value == -1 and key.law == COUNT and not _WEIGHT.search(known_as)):
         return TimeChange(name, value, value, "kept", key.reason if key.law == KEPT else "-1 is no number of steps")
     if known_as.endswith("decimation") and ((count := _fraction(value)) is None or count.denominator > 1):
         raise InputError(f"{name} is {value!r}: it must be a whole number of at least 1.")
@@ -347,24 +358,25 @@ def _carry(
     if not all(_is_number(each) for each in numbers) or not any(numbers):
         return None
     least = 2 if key.reason == _HISTORY else 1
-    pairs = [_carried_number(name, each, key.law, rho, least) for each in numbers]
+    is_count = not _WEIGHT.search(known_as)
+    pairs = [_carried_number(name, each, key.law, rho, least, is_count) for each in numbers]
     new = [each for each, _ in pairs] if isinstance(value, list) else pairs[0][0]
     rounded = "" if all(exact for _, exact in pairs) else f", rounded from {_written(_exact(numbers, key.law, rho))}"
     if known_as == "ctrl_dt" and (cycle_s := _fraction(value)) and (step_s := _fraction(settings.get("sim_dt"))):
         cycle_steps(Duration(cycle_s * rho), Duration(step_s))  # refused where it is no whole number of them
     if rounded and key.reason == _SETS:
         return TimeChange(name, value, _exact(numbers, key.law, rho), "yours", key.reason)
-    if key.carried:
+    sets_it = known_as == name or last in ("value", "weight") or not name.startswith("curriculum.")
+    if key.carried and sets_it:
         return TimeChange(name, value, new, "carried", key.reason + rounded)
     is_fine = not rounded or (isinstance(new, int) and new >= 1000)  # of which nobody needs a fraction
     return TimeChange(name, value, new if is_fine else _exact(numbers, key.law, rho), "yours", key.reason)
 
 
-def _kind_name(name: str, settings: Mapping[str, object]) -> str:
+def kind_name(name: str, settings: Mapping[str, object]) -> str:
     """The name that says what kind of setting it is: of a reward its function, of an action its class."""
+    name = _set_by_curriculum(name, settings) or name
     head, _, last = name.rpartition(".")
-    if name.startswith("curriculum.") and last == "weight" and f"{head}.term_name" in settings:
-        return _kind_name(f"rewards.{settings[f'{head}.term_name']}.weight", settings)
     if name.startswith("rewards.") and last == "weight" and isinstance(found := settings.get(f"{head}.func"), str):
         spot = "spot." if ".spot." in found else ""  # whose terms are norms
         return f"rewards.{spot}{found.rpartition(':')[2].rpartition('.')[2]}.weight"
@@ -373,6 +385,23 @@ def _kind_name(name: str, settings: Mapping[str, object]) -> str:
         relative = "relative" in kind or settings.get(f"{head}.controller.use_relative_mode") is True
         return f"{head}.{'relative.' if relative else ''}scale"
     return name
+
+
+def _set_by_curriculum(name: str, settings: Mapping[str, object]) -> str:
+    """The setting whose value a parameter of a curriculum is, by its term or its address; else nothing."""
+    head, _, parameter = name.partition(".params.")
+    if not name.startswith("curriculum.") or looks_like_time(name):
+        return ""
+    term, reward, address = (settings.get(f"{head}.params.{each}") for each in ("term_name", "reward_name", "address"))
+    if (term or reward) and _WEIGHTS.search(parameter):
+        return f"rewards.{term or reward}.weight"
+    found = _MANAGER.sub(r"\1s.", str(address)) if address and parameter.startswith("modify_params.") else ""
+    return found.replace("[", ".").replace("]", "")
+
+
+def looks_like_time(name: str) -> bool:
+    last = name.rpartition(".")[2].lower()
+    return bool(_LOOKS_LIKE_TIME.search(last) or _FILTER.search(name)) and not _NO_TIME.search(name)
 
 
 def _applies(key: TimeKey, name: str, value: object, settings: Mapping[str, object], library: str) -> bool:
@@ -388,7 +417,9 @@ def _applies(key: TimeKey, name: str, value: object, settings: Mapping[str, obje
     return value == canonical.get(key.equals)
 
 
-def _carried_number(name: str, value: float, law: Law, rho: Fraction, at_least: int) -> tuple[float, bool]:
+def _carried_number(
+    name: str, value: float, law: Law, rho: Fraction, at_least: int, is_count: bool
+) -> tuple[float, bool]:
     """The value in the new cycle time, and whether it is exact."""
     if not isfinite(value):
         raise InputError(f"{name} is {value!r}: it counts or decays in steps, so it must be a finite number.")
@@ -396,7 +427,7 @@ def _carried_number(name: str, value: float, law: Law, rho: Fraction, at_least: 
         return value, True
     exact = Fraction(law(abs(value), rho)) * (1 if value > 0 else -1)
     counts = isinstance(value, int) or (law == COUNT and value >= _SURELY_A_COUNT and float(value).is_integer())
-    if counts and value > 0 and law in (COUNT, PROPORTIONAL) and not _WEIGHT.search(name):
+    if counts and value > 0 and law in (COUNT, PROPORTIONAL) and is_count:
         whole = nearest_whole(exact, at_least)
         return whole, whole == exact
     if isinstance(value, int) and exact.denominator == 1:
