@@ -366,7 +366,11 @@ def test_other_numbers_of_environments(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run")
     for to_dt in (None, "20ms"):
         carried = carry(run, to_dt, to_num_envs=1024)
-        assert carried.changed() == {"agent.num_steps_per_env": 96, "env.scene.num_envs": 1024}
+        assert carried.changed() == {
+            "agent.num_steps_per_env": 96,
+            "env.scene.num_envs": 1024,
+            "env.curriculum.action_rate.params.num_steps": 48_000,
+        }
         assert carried.notes[:2] == (
             "4096 environments become 1024 with 98304 samples in a batch, and so as many updates per second of "
             "experience: recommended. A rollout lasts 1.92 s in each, and did 0.48 s.",
@@ -384,7 +388,16 @@ def test_other_numbers_of_environments(tmp_path: Path) -> None:
     carried = carry(tmp_path / "skrl.yaml", "10ms", from_dt="20ms", n_envs=512, to_num_envs=256)
     assert carried.changed() == {"agent.rollouts": 64, "trainer.timesteps": 9600}
     (length,) = [each for each in carried.changes if each.name == "trainer.timesteps"]
-    assert length.reason == "as many seconds in all"
+    assert length.reason == "it counts steps of all environments at once: as many seconds in all"
+    says = "  experiment: {checkpoint_interval: 400}\n  rewards_shaper_scale"
+    own = SKRL.replace("memory_size: -1", "memory_size: 16").replace("  rewards_shaper_scale", says)
+    (tmp_path / "own.yaml").write_text(own)
+    carried = carry(tmp_path / "own.yaml", "10ms", from_dt="20ms", n_envs=512, to_num_envs=256)
+    sizes = {"agent.rollouts": 64, "memory.memory_size": 64, "agent.experiment.checkpoint_interval": 1600}
+    assert carried.changed() == {**sizes, "trainer.timesteps": 9600}
+    assert {each.reason for each in carried.changes if each.name == "memory.memory_size"} == {"as long as the rollout"}
+    same = carry(run, "10ms", to_num_envs=8192)
+    assert named(same, "kept")["env.curriculum.action_rate.params.num_steps"] == 12_000, "not changed by both"
     (tmp_path / "endless.yaml").write_text(SKRL.replace("timesteps: ", "timesteps: .inf  # "))
     carried = carry(tmp_path / "endless.yaml", None, from_dt="20ms", n_envs=512, to_num_envs=256)
     assert carried.changed() == {"agent.rollouts": 32}

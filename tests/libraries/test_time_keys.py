@@ -183,3 +183,13 @@ def test_isaac_lab_s_number_of_environments_is_known_beside_any_agent() -> None:
     assert (read.batch, read.at("10ms").to("rl-games")["params.config.num_actors"]) == (24 * 4096, 4096)
     with pytest.raises(InputError, match=r"n_envs is 8 and skrl's env\.scene\.num_envs is 4096"):
         PPO.from_("skrl", dt="20ms", n_envs=8, **number)
+
+
+def test_a_memory_as_long_as_the_rollout_stays_so_with_the_cycle_time_and_the_environments() -> None:
+    said = {"rollouts": 24, "memory.memory_size": 24, "trainer.timesteps": 100}
+    exported = PPO.from_("skrl", dt="20ms", n_envs=4096, **said).at("10ms").to("skrl", n_envs=2048)
+    assert [exported[name] for name in said] == [96, 96, 400]
+    alone = PPO.from_("skrl", dt="20ms", n_envs=4096, **said).to("skrl", n_envs=2048)
+    assert [alone[name] for name in said] == [48, 48, 200]
+    other = PPO.from_("skrl", dt="20ms", n_envs=4096, **{**said, "memory.memory_size": 100}).at("10ms").to("skrl")
+    assert "Kept: memory.memory_size 100 (not equal to rollouts)." in other.notes

@@ -37,7 +37,6 @@ from cycletime.libraries.yaml_edit import value_at
 from cycletime.libraries.zoo import NOISE, as_zoo_file, with_cycle_time_wrapper
 from cycletime.rules import ALGORITHMS, Rule
 from cycletime.rules.hyperparameters import Hyperparameters, part_names
-from cycletime.rules.laws import nearest_whole
 from cycletime.rules.quantities import check_count, format_seconds
 from cycletime.rules.sac import SAC, OffPolicy
 
@@ -312,19 +311,6 @@ class _Transfer:
 
     def _time_changes(self, library: str, found: Collection[TimeChange]) -> list[TimeChange]:
         """Those of the agent's side; how rewards are to be scaled depends on how the environment pays them."""
-        if library == "skrl" and self.to_num_envs and self.n_envs:  # whose training counts the steps of one environment
-            factor, new = Fraction(self.n_envs, self.to_num_envs), {each.name: each.new for each in found}
-            lengths = {
-                name: each.value
-                for name, each in self.configuration.agent.items()
-                if name.rpartition(".")[2] == "timesteps" and self.configuration.positive(each)
-            }
-            return [each for each in found if each.name not in lengths] + [
-                TimeChange(
-                    name, old, nearest_whole(Fraction(new.get(name, old)) * factor), "carried", "as many seconds in all"
-                )
-                for name, old in lengths.items()
-            ]
         if library != "mujoco-playground" or self.rho == 1:
             return list(found)
         settings = self.configuration.of("agent")
@@ -365,11 +351,12 @@ class _Transfer:
 
     def carry_environment(self) -> list[Change]:
         environment = self.configuration.environment
-        if environment is None or self.rho == 1:
+        if environment is None:
             return []
         settings = self.configuration.of("environment")
         keys = environment_keys(environment, settings, trainer=False)
-        changes = carry_time_keys(environment, settings, self.rho, list(settings), keys)
+        envs = Fraction(self.to_num_envs or 1, (self.n_envs if self.to_num_envs else None) or 1)
+        changes = carry_time_keys(environment, settings, self.rho, list(settings), keys, envs)
         return [self._time_change("environment", each) for each in changes]
 
     def carry_num_envs(self) -> list[Change]:

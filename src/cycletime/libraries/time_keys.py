@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from math import inf, isfinite
@@ -25,15 +25,20 @@ class TimeKey(NamedTuple):
     """Whether it is changed; else the user is told what it would be."""
     equals: str = ""
     """A setting, or 'the cycle time', that it must equal for the law to hold; any other value is kept."""
+    in_all: bool = False
+    """Whether it counts steps of all environments at once, as a training's length: fewer environments need more."""
 
 
-def _keys(law: Law, reason: str, *patterns: str, carried: bool = True, equals: str = "") -> tuple[TimeKey, ...]:
-    return tuple(TimeKey(pattern, law, reason, carried, equals) for pattern in patterns)
+def _keys(
+    law: Law, reason: str, *patterns: str, carried: bool = True, equals: str = "", in_all: bool = False
+) -> tuple[TimeKey, ...]:
+    return tuple(TimeKey(pattern, law, reason, carried, equals, in_all) for pattern in patterns)
 
 
 CYCLE_TIME = "the cycle time"
 _ITS_PERIOD = "its update_period, and that the cycle time"
 _LENGTH = "as long in seconds"
+_IN_ALL = "it counts steps of all environments at once: as many seconds in all"
 _STEPS = "it counts agent steps"
 _SETS = "it sets the cycle time"
 _BATCHES = "it counts batches, which last as long"
@@ -58,7 +63,7 @@ _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rew
     *_keys(COUNT, "it counts the sensor's updates, one per cycle", "scene.*history_length", equals=_ITS_PERIOD),
     *_keys(KEPT, _PHYSICS, "scene.*history_length", "*sensor*.history_length", "*contact*.history_length"),
     *_keys(KEPT, _PHYSICS, "scene.*delay*", "*.min_delay", "*.max_delay"),
-    *_keys(COUNT, "a curriculum counts environment steps", "curriculum.*num_step*", "curriculum.*.step"),
+    *_keys(COUNT, "a curriculum counts environment steps", "curriculum.*num_step*", "curriculum.*.step", in_all=True),
     *_keys(COUNT, "it counts environment steps", "*min_step_count_between_reset"),
     *_keys(COUNT, _STEPS, "observations.*delay_*lag", "observations.*delay_update_period"),
     *_keys(KEPT, _PRESENT, "*history_length", equals="1"),
@@ -138,10 +143,9 @@ TIME_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
         *_BESIDE_AGENT,
     ),
     "skrl": (
-        *_keys(COUNT, _LENGTH, "timesteps", "trainer.timesteps"),
+        *_keys(COUNT, _LENGTH, "timesteps", "trainer.timesteps", "experiment.*_interval", in_all=True),
         *_keys(COUNT, _STEPS, "random_timesteps", "learning_starts", carried=False),
-        *_keys(COUNT, _LENGTH, "experiment.*_interval"),
-        *_keys(COUNT, "as long as the rollout", "memory.memory_size", equals="rollouts"),
+        *_keys(COUNT, "as long as the rollout", "memory.memory_size", equals="rollouts", in_all=True),
         *_keys(PROPORTIONAL, _SHAPED, "rewards_shaper_scale", carried=False),
         *_BESIDE_AGENT,
     ),
@@ -331,46 +335,58 @@ def carry_time_keys(
     rho: Fraction,
     left: Collection[str],
     keys: Collection[TimeKey] | None = None,
+    envs: Fraction = Fraction(1),
+    ruled: Mapping[str, object] | None = None,
 ) -> list[TimeChange]:
-    """What becomes of all settings that mean time; `left` are those that rules left alone."""
-    keys = TIME_KEYS.get(library, ()) if keys is None else keys
-    changes = (_carry(keys, name, settings, rho, library) for name in left)
-    return [change for change in changes if change]
+    """What becomes of all settings that mean time; `left` are those that rules left alone.
+
+    `envs` is how many times as many environments there are, and `ruled` has what rules have set by now.
+    """
+    keys, changes = TIME_KEYS.get(library, ()) if keys is None else keys, []
+    for name in left:
+        value, known_as = settings[name], kind_name(name, settings)
+        fitting = [key for key in keys if fnmatchcase(known_as, key.pattern)]
+        key = next((each for each in fitting if _applies(each, name, value, settings, library)), None)
+        if rho == 1 and not (key and key.in_all):
+            continue
+        if key is None and fitting and _is_number(value):
+            equal = fitting[0].equals
+            follows = f"-1 follows {equal}" if value == -1 else f"not equal to {equal}"
+            changes.append(TimeChange(name, value, value, "kept", "in seconds" if equal == CYCLE_TIME else follows))
+        elif key and key.law != KEPT and key.equals in (ruled or {}):
+            changes.append(TimeChange(name, value, (ruled or {})[key.equals], "carried", key.reason))
+        elif key:
+            ratio = rho * envs if key.in_all else rho
+            key = key._replace(reason=_IN_ALL) if key.in_all and envs != 1 else key
+            changes += _carry(key, name, known_as, settings, ratio)
+    return changes
 
 
 def _carry(
-    keys: Collection[TimeKey], name: str, settings: Mapping[str, object], rho: Fraction, library: str
-) -> TimeChange | None:
-    value, known_as, last = settings[name], kind_name(name, settings), name.rpartition(".")[2]
-    fitting = [key for key in keys if fnmatchcase(known_as, key.pattern)]
-    key = next((each for each in fitting if _applies(each, name, value, settings, library)), None)
-    if key is None:
-        if not fitting or not _is_number(value):
-            return None
-        equal = fitting[0].equals
-        why = "in seconds" if equal == CYCLE_TIME else f"-1 follows {equal}" if value == -1 else f"not equal to {equal}"
-        return TimeChange(name, value, value, "kept", why)
-    if key.law == KEPT or (value == -1 and key.law == COUNT and not _WEIGHT.search(known_as)):
-        return TimeChange(name, value, value, "kept", key.reason if key.law == KEPT else "-1 is no number of steps")
+    key: TimeKey, name: str, known_as: str, settings: Mapping[str, object], rho: Fraction
+) -> Iterator[TimeChange]:
+    value, last, is_weight = settings[name], name.rpartition(".")[2], bool(_WEIGHT.search(known_as))
+    if key.law == KEPT or (value in (-1, inf) and key.law == COUNT and not is_weight):
+        why = key.reason if key.law == KEPT else f"{value} is no number of steps"
+        yield TimeChange(name, value, value, "kept", why)
+        return
     if known_as.endswith("decimation") and ((count := _fraction(value)) is None or count.denominator > 1):
         raise InputError(f"{name} is {value!r}: it must be a whole number of at least 1.")
     numbers: list[Any] = value if isinstance(value, list) else [value]
     if not all(_is_number(each) for each in numbers) or not any(numbers):
-        return None
+        return
     least = 2 if key.reason == _HISTORY else 1
-    is_count = not _WEIGHT.search(known_as)
-    pairs = [_carried_number(name, each, key.law, rho, least, is_count) for each in numbers]
+    pairs = [_carried_number(name, each, key.law, rho, least, not is_weight) for each in numbers]
     new = [each for each, _ in pairs] if isinstance(value, list) else pairs[0][0]
     rounded = "" if all(exact for _, exact in pairs) else f", rounded from {_written(_exact(numbers, key.law, rho))}"
     if known_as == "ctrl_dt" and (cycle_s := _fraction(value)) and (step_s := _fraction(settings.get("sim_dt"))):
         cycle_steps(Duration(cycle_s * rho), Duration(step_s))  # refused where it is no whole number of them
-    if rounded and key.reason == _SETS:
-        return TimeChange(name, value, _exact(numbers, key.law, rho), "yours", key.reason)
     sets_it = known_as == name or last in ("value", "weight") or not name.startswith("curriculum.")
-    if key.carried and sets_it:
-        return TimeChange(name, value, new, "carried", key.reason + rounded)
+    if key.carried and sets_it and not (rounded and key.reason == _SETS):
+        yield TimeChange(name, value, new, "kept" if new == value else "carried", key.reason + rounded)
+        return
     is_fine = not rounded or (isinstance(new, int) and new >= 1000)  # of which nobody needs a fraction
-    return TimeChange(name, value, new if is_fine else _exact(numbers, key.law, rho), "yours", key.reason)
+    yield TimeChange(name, value, new if is_fine else _exact(numbers, key.law, rho), "yours", key.reason)
 
 
 def kind_name(name: str, settings: Mapping[str, object]) -> str:
