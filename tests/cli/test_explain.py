@@ -60,13 +60,30 @@ def test_a_file_of_a_run_that_is_not_recognised_is_a_finding_and_named(
     agent = run / "params" / "agent.yaml"
     (run / "params" / "deploy.yaml").write_text("joints: 12\n")
     assert explain(str(run), "--strict") == 0
-    assert "Not read: 1 file (run/params/deploy.yaml: of no library that is known here)." in capsys.readouterr().out
+    assert "Not read: 1 file (params/deploy.yaml: of no library that is known here)." in capsys.readouterr().out
     agent.write_text(agent.read_text().replace("algorithm:", "algoritm:"))
     assert explain(str(tmp_path), "--strict", "--json") == 1
     said = json.loads(capsys.readouterr().out)
     assert {*said["not_read"]} == {"run/params/agent.yaml", "run/params/deploy.yaml"}
     findings = said["configurations"][0]["findings"]
     assert [each["place"] for each in findings if each["kind"] == "not-recognised"] == ["params/agent.yaml"]
+
+
+def test_a_deployment_and_another_run_in_a_run_s_folder_are_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write_run(tmp_path / "run")
+    (run / "params" / "deploy.yaml").write_text("step_dt: 0.01\n")
+    assert explain(str(run), "--json") == 0
+    (_, second) = json.loads(capsys.readouterr().out)["configurations"]
+    assert [each["kind"] for each in second["findings"]] == ["deployed-at-another-rate"]
+    write_run(run / "old")
+    assert explain(str(run)) == 0
+    assert [line.split()[:3] for line in capsys.readouterr().out.splitlines()[4:7]] == [
+        ["run", "20", "ms"],
+        ["params/deploy.yaml", "10", "ms"],
+        ["old", "20", "ms"],
+    ]
 
 
 def test_an_episode_in_seconds_stays_in_seconds_where_no_cycle_time_is_known(

@@ -484,3 +484,18 @@ def test_files_of_a_folder_that_were_not_taken_are_named(tmp_path: Path) -> None
     (tmp_path / "notes.json").write_text('{"color": "red"}')
     notes = carry(tmp_path, "10ms", from_dt="20ms").notes
     assert "Files of the folder that were not read: broken.yaml, notes.json." in notes
+
+
+@pytest.mark.parametrize("beside", ["a/metrics.json", "b/hparams.yaml", "summary.json", "a/params/deploy.yaml"])
+def test_a_folder_of_several_runs_is_refused_whatever_else_is_in_it(beside: str, tmp_path: Path) -> None:
+    write_run(tmp_path / "a")
+    write_run(tmp_path / "b")
+    (tmp_path / beside).write_text('{"a": 1}')
+    with pytest.raises(InputError, match=r"has runs in it: give the folder of one, such as .*b\."):
+        read_configuration(tmp_path)
+
+
+def test_a_run_in_a_run_s_folder_is_named(tmp_path: Path) -> None:
+    write_run(write_run(tmp_path / "run") / "old")
+    notes = carry(tmp_path / "run", "10ms").notes
+    assert "Files of the folder that were not read: old/params/agent.yaml, old/params/env.yaml." in notes

@@ -61,11 +61,18 @@ class Found:
     def read(self, path: Path, search: Search, root: Path) -> list[Configuration]:
         """What one file or run of a folder has; of one that is refused, why."""
         try:
-            return list(_in_file_or_run(path, search, root))
+            return self.read_whole(path, search, root)
         except InputError as error:
             why = str(error).removeprefix(f"{path}").lstrip(":/ ")
             self.not_read[_relative(path, root)] = _OF_OTHERS if isinstance(error, UnrecognisedError) else why
             return []
+
+    def read_whole(self, path: Path, search: Search, root: Path) -> list[Configuration]:
+        """What a file or a run has, and the files beside those that tell the run."""
+        read = list(_in_file_or_run(path, search, root))
+        folders = {file.path.parent for each in read for file in each.files}
+        beside = [path / name for each in read for name in each.left_out]
+        return [*read, *(one for file in beside if file.parent in folders for one in self.read(file, search, root))]
 
 
 def find_configurations(path: Path, search: Search | None = None) -> Found:
@@ -75,12 +82,10 @@ def find_configurations(path: Path, search: Search | None = None) -> Found:
         raise InputError(f"There is no file or folder {path}.")
     if path.is_file() and path.suffix == ".py":
         found.configurations += _in_python([path], search, path.parent, found)
-    elif path.is_file() or is_run_folder(path):
-        found.configurations += _in_file_or_run(path, search, path.parent if path.is_file() else path)
+    elif path.is_file() or (is_run_folder(path) and not any(path.glob("*/**/params/env.yaml"))):
+        found.configurations += found.read_whole(path, search, path.parent if path.is_file() else path)
     else:
         found.configurations += _in_tree(path, search, found)
-    for each in found.configurations:
-        found.not_read |= {f"{each.name}/{name}": _OF_OTHERS for name in each.left_out}
     if not found.configurations:
         raise InputError(
             f"{path} has no configuration that is known here: give a run's folder with params/env.yaml and agent.yaml, "

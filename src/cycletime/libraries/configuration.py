@@ -115,7 +115,7 @@ class Configuration:
     def problems(self) -> Iterator[tuple[str, str, str]]:
         """What would be passed over, by kind, in a sentence, with its place: a file, a name or a value."""
         for name in self.left_out:
-            if Path(name).name in ("env.yaml", "agent.yaml"):
+            if name in _FOLDER_FILES:
                 why = "mend the name in it that is missing or misspelt (of sim and decimation, or of algorithm and"
                 says = (
                     f"{name} is of no library that was recognised: {why} num_steps_per_env), or give the other alone."
@@ -349,8 +349,8 @@ def read_configuration(
     files = _files_in(path) if path.is_dir() else [read_config_file(path)]
     if is_saved_ordered_dict(files[0].text) and path.name == "config.yml" and path.with_name("args.yml").is_file():
         files.append(read_config_file(path.with_name("args.yml")))
-    taken = {file.path for file in files} if path.is_dir() else set()
-    beside = {each for folder in {each.parent for each in taken} for each in _candidates(folder)}
+    folders = {file.path.parent for file in files} if path.is_dir() else set()
+    beside = {each for folder in folders for each in (*_candidates(folder), *path.glob("*/**/params/*.yaml"))}
     saved = [file for file in files if file.path.name == "args.yml"]
     if saved and len(files) > 1:  # what the Zoo was started with, beside what it trained with
         files = [file for file in files if file not in saved]
@@ -381,7 +381,7 @@ def read_configuration(
         is_zoo_entry=agent is not None and agent.is_zoo_entry,
         env_id=env_id,
         unread=tuple(name for section in sections for name in section.unread()),
-        left_out=tuple(sorted(str(each.relative_to(path)) for each in beside - used)),
+        left_out=tuple(sorted(each.relative_to(path).as_posix() for each in beside - used)),
     )
 
 
@@ -396,6 +396,8 @@ def _files_in(folder: Path) -> list[ConfigFile]:
     if found := [folder / name for name in _FOLDER_FILES if (folder / name).is_file()]:
         return [read_config_file(path) for path in found]
     inside = _candidates(folder)
+    if not _recognised_files(inside[:_MOST_FILES]) and (runs := sorted(folder.glob("**/params/env.yaml"))):
+        raise InputError(f"{folder} has runs in it: give the folder of one, such as {runs[-1].parents[1]}.")
     if all(each.suffix == ".zip" for each in inside):
         # The Zoo's folder of a run has one for the environment beside its agents, LeRobot's one for the policy.
         inner = [_candidates(each) for each in folder.iterdir() if each.is_dir()]
@@ -408,8 +410,6 @@ def _files_in(folder: Path) -> list[ConfigFile]:
     if len(inside) > _MOST_FILES:
         raise InputError(f"{folder} has {len(inside)} files that could be a configuration: give one of them.")
     if not inside:
-        if runs := sorted(folder.glob("**/params/env.yaml")):
-            raise InputError(f"{folder} has runs in it: give the folder of one, such as {runs[-1].parents[1]}.")
         raise InputError(
             f"{folder} has no configuration that is known here: expected params/env.yaml and params/agent.yaml, "
             "config.yml with args.yml, train_config.json, or another .yaml, .json or .zip; of several runs give one."
