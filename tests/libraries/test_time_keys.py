@@ -8,7 +8,7 @@ import pytest
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.libraries import LIBRARIES, given_cycle_time
-from cycletime.libraries.time_keys import PREFIXES, TIME_KEYS, carry_time_keys, environment_keys
+from cycletime.libraries.time_keys import PREFIXES, TIME_KEYS, carry_time_keys, environment_keys, stated_cycle_time
 from cycletime.rules import PPO, SAC
 
 ANYMAL: dict[str, Any] = {  # of Isaac Lab's velocity task, as params/env.yaml and params/agent.yaml have them
@@ -129,6 +129,23 @@ def test_a_decimation_that_would_be_no_whole_number_is_named() -> None:
 def test_the_cycle_time_is_read_where_it_is_said(library: str, said: dict[str, Any], dt: str | None) -> None:
     found = given_cycle_time(library, said)
     assert (None if found is None else str(found)) == dt
+
+
+@pytest.mark.parametrize(
+    ("library", "said", "dt", "says"),
+    [
+        ("isaac-gym", {"sim.dt": 0.005}, "5ms", "sim.dt 0.005 x env.controlFrequencyInv 1 (default)"),
+        ("isaac-gym", {"sim.dt": 0.005, "env.controlFrequencyInv": 2}, "10ms", "0.005 x env.controlFrequencyInv 2"),
+        ("isaac-gym", {"sim.dt": 0.005, "env.control.decimation": 4}, "20ms", "0.005 x env.control.decimation 4"),
+        ("mujoco-playground", {"ctrl_dt": 0.02}, "20ms", "ctrl_dt 0.02 x action_repeat 1 (default)"),
+    ],
+)
+def test_what_makes_the_cycle_time_is_said_and_a_default_marked(
+    library: str, said: dict[str, Any], dt: str, says: str
+) -> None:
+    found = stated_cycle_time(library, said)
+    assert found is not None
+    assert (str(found[0]), found[1].endswith(says)) == (dt, True)
 
 
 def test_keys_are_of_libraries_that_there_are() -> None:

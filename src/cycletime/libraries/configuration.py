@@ -121,7 +121,8 @@ class Configuration:
                     f"{name} is of no library that was recognised: {why} num_steps_per_env), or give the other alone."
                 )
                 yield "not-recognised", says, name
-        of_cycle = [name for name in cycle_time_names(self.environment or self.library or "").split(" and ") if name]
+        names = re.split(" and | or ", cycle_time_names(self.environment or self.library or ""))
+        of_cycle = [name for name in names if name]
         tables = table_names(self.table)
         for side, known in ((self.env, of_cycle), (self.canonical, sorted(tables))):
             missing = [name for name in known if name not in side]
@@ -130,7 +131,7 @@ class Configuration:
                     yield "misspelt", f"{each.name} is no setting that is known; did you mean {meant}?", each.place
         words = {"discount": _DISCOUNT, "trace_decay": _SHARE, **dict.fromkeys(_COUNTS, _WHOLE)}
         needed = {word.name: needs for each, needs in words.items() if (word := getattr(self.table, each, None))}
-        for name, needs in {**needed, **dict(zip(of_cycle, (_POSITIVE, _WHOLE), strict=False))}.items():
+        for name, needs in {**needed, **dict(zip(of_cycle, (_POSITIVE, _WHOLE, _WHOLE), strict=False))}.items():
             stated = self.canonical.get(name) or self.env.get(name)
             if stated and not self._fits(stated, needs):
                 yield "impossible", f"{stated.name} is {stated.value!r}: it must be {needs}.", stated.place

@@ -53,7 +53,13 @@ _RATE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(k?)Hz\b", re.IGNORECASE)
 _INVERSE = re.compile(r"(?<![\w.])1\.?0?\s*/\s*(\d+(?:\.\d+)?)")
 _RATE_IN_NAME = re.compile(r"(?<![A-Za-z\d])(\d{1,4})[ _-]?Hz(?![a-z])", re.IGNORECASE)
 _SETS_RATE = ("decimation", "sim.dt", "ctrl_dt", "sim_dt", "control.decimation", "sim.mujoco.timestep", "fps")
-_SETS_RATE_TOO = ("env.controlFrequencyInv", "action_repeat", "env.fps", "control.control_decimation")
+_SETS_RATE_TOO = (
+    "env.controlFrequencyInv",
+    "env.control.decimation",
+    "action_repeat",
+    "env.fps",
+    "control.control_decimation",
+)
 _SPANS = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(ms|s|sec|secs|seconds?)\b(?!\s*/)")
 
 

@@ -190,13 +190,13 @@ _CYCLE_TIMES: Mapping[str, tuple[str, str, Fraction | None]] = {
     "mjlab": ("sim.mujoco.timestep", "decimation", None),
     "mujoco-playground": ("ctrl_dt", "action_repeat", Fraction(1)),
     "legged-gym": ("sim.dt", "control.decimation", None),
-    "isaac-gym": ("sim.dt", "env.controlFrequencyInv", Fraction(1)),
+    "isaac-gym": ("sim.dt", "env.control.decimation or env.controlFrequencyInv", Fraction(1)),
     "policy_dt": ("policy_dt", "", Fraction(1)),
     "step_dt": ("step_dt", "", Fraction(1)),
     "simulation_dt": ("simulation_dt", "control_decimation", None),
     "control_dt": ("control_dt", "", Fraction(1)),
 }
-"""By library, the two settings whose product is the cycle time, and what the second is where nothing is said."""
+"""By library, the two settings whose product is the cycle time ('or': the last has a default), and that default."""
 WRAPPER_NAME = "cycletime.tasks.CycleTime"
 """What holds actions in an RL Zoo file's env_wrapper."""
 WRAPPER_NAMES = re.compile(r"cycletime\.(tasks\.(cycle_time\.)?)?CycleTime")
@@ -246,11 +246,14 @@ def stated_cycle_time(library: str, settings: Mapping[str, object]) -> tuple[Dur
         return Duration(str(held[-1])), f"env_wrapper's dt {held[-1]}"  # of several the outermost
     if library not in _CYCLE_TIMES:
         return None
-    step, repeat, usual = _CYCLE_TIMES[library]
+    step, names, usual = _CYCLE_TIMES[library]
+    *others, repeat = names.split(" or ")
+    repeat = next((each for each in others if each in settings), repeat)
     step_s, repeats = _fraction(settings.get(step)), _fraction(settings.get(repeat)) or usual
     if not step_s or not repeats:
         return None
-    times = f" x {repeat} {settings.get(repeat, usual)}" if repeat else ""
+    default = "" if repeat in settings else " (default)"
+    times = f" x {repeat} {settings.get(repeat, usual)}{default}" if repeat else ""
     return Duration(step_s * repeats), f"{step} {settings[step]}{times}"
 
 
