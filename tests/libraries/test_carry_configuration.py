@@ -171,6 +171,11 @@ def test_what_was_rounded_is_told(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", ISAAC_ENV.replace("history_length: 5", "history_length: 3"))
     (change,) = [each for each in carry(run, "40ms").changes if each.name == "env.observations.policy.history_length"]
     assert (change.new, change.reason[-16:]) == (2, "rounded from 1.5"), "one frame would be no history"
+    for length, new in ((3, 2), (1, 1)):  # of a sensor, whose single reading is no history
+        sensor = CONTACT_SENSOR.replace("0.005", "0.02").replace("3", str(length))
+        env = ISAAC_ENV.replace(CONTACT_SENSOR, sensor)
+        changes = carry(write_run(tmp_path / str(length), env), "60ms").changes
+        assert [each.new for each in changes if each.name.endswith("forces.history_length")] == [new]
 
 
 CONTACT_SENSOR = "update_period: 0.005\n    history_length: 3"
@@ -183,6 +188,9 @@ def test_a_sensor_s_history_counts_its_updates(period: str, carried: int | None,
     changed = carry(write_run(tmp_path / "run", env), "10ms").changed()
     assert changed.get("env.scene.contact_forces.history_length") == carried
     assert changed.get("env.scene.contact_forces.update_period") == (0.01 if carried else None)
+    (kept,) = [each for each in carry(tmp_path / "run", "10ms").changes if each.name.endswith("forces.history_length")]
+    physics = "it counts steps of the physics" if period == "0.0" else "it counts the sensor's updates"
+    assert kept.reason == (physics if carried is None else "it counts the sensor's updates, one per cycle")
 
 
 @pytest.mark.parametrize(("module", "squared"), [("my_tasks.velocity.mdp", True), ("velocity.config.spot.mdp", False)])
@@ -288,6 +296,51 @@ def test_rewards_go_by_their_functions(tmp_path: Path) -> None:
     assert weight("feet_air_time_positive_biped") is None, "paid as long as one foot is in the air"
     assert weight("is_terminated") == 2.0
     assert weight("joint_acc_l2") is None
+
+
+def _with_actions(terms: str) -> str:
+    return ISAAC_ENV.replace("commands:\n", f"actions:\n{terms}\ncommands:\n")
+
+
+@pytest.mark.parametrize(
+    ("term", "treatments"),
+    [
+        ("class_type: 'm:RelativeJointPositionAction', scale: 0.5", {"scale": ("kept", 0.5)}),  # at each physics step
+        ("class_type: 'm:JointPositionAction', scale: 0.5", {}),
+        ("class_type: 'm:X', scale: 0.5, controller: {use_relative_mode: true}", {"scale": ("yours", 0.25)}),
+        ("class_type: 'm:RMPFlowAction', scale: 0.5, use_relative_mode: true", {"scale": ("yours", 0.25)}),
+        (
+            "class_type: 'm:OSC', position_scale: 0.1, orientation_scale: 0.2, stiffness_scale: 9.0, "
+            "controller_cfg: {target_types: [pose_rel, wrench_abs]}",
+            {"position_scale": ("yours", 0.05), "orientation_scale": ("yours", 0.1)},
+        ),
+        ("class_type: 'm:OSC', position_scale: 0.1, controller_cfg: {target_types: [pose_abs]}", {}),
+    ],
+)
+def test_increments_of_actions_are_named(term: str, treatments: dict[str, tuple[str, float]], tmp_path: Path) -> None:
+    (tmp_path / "env.yaml").write_text(_with_actions(f"  arm: {{{term}}}"))
+    changes = carry(tmp_path / "env.yaml", "10ms").changes
+    found = {each.name.rpartition(".")[2]: (each.treatment, each.new) for each in changes if "actions." in each.name}
+    assert found == treatments
+
+
+def test_names_that_look_like_time_are_named(tmp_path: Path) -> None:
+    looks = "max_delay: 4, smoothing: 0.9, beta: 0.3, obs_history_len: 6, wrench_prob: 0.1, "
+    looks += "patience: 25, max_consecutive: 5, update_every: 10, start_iter: 100, force_prob_range: [0.1, 0.2]"
+    others = "max_iterations: 5, log_std: 0.1, scale: 0.5, solver_iteration_count: 4, max_consecutive_success: 0"
+    (tmp_path / "env.yaml").write_text(_with_actions(f"  my: {{{looks}}}\n  other: {{{others}}}"))
+    (note,) = [each for each in carry(tmp_path / "env.yaml", "10ms").notes if each.startswith("May mean time")]
+    names = [each.partition(":")[0] for each in looks.split(", ") if ":" in each]
+    assert [each.removeprefix("actions.my.") for each in note.rstrip(".").partition(": ")[2].split(", ")] == names
+
+
+@pytest.mark.parametrize(("period", "prob"), [(0, 0.25**0.5), (5, None)])
+def test_a_chance_to_hold_a_delay_is_one_per_step_or_per_period(period: int, prob: float, tmp_path: Path) -> None:
+    term = f"    joint_pos:\n      delay_hold_prob: 0.25\n      delay_update_period: {period}\n"
+    (tmp_path / "env.yaml").write_text(ISAAC_ENV.replace("    joint_pos:\n", term))
+    changed = carry(tmp_path / "env.yaml", "10ms").changed()
+    head = "observations.policy.joint_pos.delay"
+    assert (changed.get(f"{head}_hold_prob"), changed.get(f"{head}_update_period")) == (prob, 2 * period or None)
 
 
 def _curriculum(params: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cycletime.duration import Duration, cycle_steps
 from cycletime.errors import InputError
-from cycletime.rules.laws import COUNT, KEPT, PROPORTIONAL, SMOOTHING, Law, nearest_whole
+from cycletime.rules.laws import COUNT, KEPT, POWER, PROPORTIONAL, SMOOTHING, Law, nearest_whole
 
 
 class TimeKey(NamedTuple):
@@ -25,14 +25,22 @@ class TimeKey(NamedTuple):
     """Whether it is changed; else the user is told what it would be."""
     equals: str = ""
     """A setting, or 'the cycle time', that it must equal for the law to hold; any other value is kept."""
+    beside: str = ""
+    """A setting beside it that must be there, and not 0, for the law to hold."""
     in_all: bool = False
     """Whether it counts steps of all environments at once, as a training's length: fewer environments need more."""
 
 
 def _keys(
-    law: Law, reason: str, *patterns: str, carried: bool = True, equals: str = "", in_all: bool = False
+    law: Law,
+    reason: str,
+    *patterns: str,
+    carried: bool = True,
+    equals: str = "",
+    beside: str = "",
+    in_all: bool = False,
 ) -> tuple[TimeKey, ...]:
-    return tuple(TimeKey(pattern, law, reason, carried, equals, in_all) for pattern in patterns)
+    return tuple(TimeKey(pattern, law, reason, carried, equals, beside, in_all) for pattern in patterns)
 
 
 CYCLE_TIME = "the cycle time"
@@ -52,6 +60,8 @@ _DIFFERENCE = "a squared difference: between what keeps the noise's share (x1) a
 _SHAPED = "where the environment pays per step, and does not multiply by the cycle time"
 _RSL_RL = _keys(KEPT, _BATCHES, "max_iterations", "save_interval")
 _DIFFERENCES = ("action_rate*", "*action_acc*", "*action_smooth*", "smoothness*", "*action_diff*")
+_SENSORS = ("scene.*history_length", "*sensor*.history_length", "*contact*.history_length")
+_INCREMENTS = tuple(f"actions.*relative*.{scale}" for scale in ("scale", "position_scale", "orientation_scale"))
 _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rewards by the cycle time
     *_keys(PROPORTIONAL, _SETS, "decimation"),
     *_keys(PROPORTIONAL, "once per cycle", "sim.render_interval", equals="decimation"),
@@ -61,15 +71,19 @@ _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rew
     *_keys(COUNT, _HISTORY, "observations.*history_length"),
     *_keys(PROPORTIONAL, "the physics' steps of one cycle", "scene.sensors.*history_length", equals="decimation"),
     *_keys(COUNT, "it counts the sensor's updates, one per cycle", "scene.*history_length", equals=_ITS_PERIOD),
-    *_keys(KEPT, _PHYSICS, "scene.*history_length", "*sensor*.history_length", "*contact*.history_length"),
-    *_keys(KEPT, _PHYSICS, "scene.*delay*", "*.min_delay", "*.max_delay"),
+    *_keys(KEPT, "it counts the sensor's updates", *_SENSORS, beside="update_period"),
+    *_keys(KEPT, _PHYSICS, *_SENSORS),
+    *_keys(KEPT, _PHYSICS, "scene.*delay*", "*actuators.*.min_delay", "*actuators.*.max_delay"),
     *_keys(COUNT, "a curriculum counts environment steps", "curriculum.*num_step*", "curriculum.*.step", in_all=True),
     *_keys(COUNT, "it counts environment steps", "*min_step_count_between_reset"),
     *_keys(COUNT, _STEPS, "observations.*delay_*lag", "observations.*delay_update_period"),
+    *_keys(KEPT, "once in each period", "observations.*delay_hold_prob", beside="delay_update_period"),
+    *_keys(POWER, "a chance at each step", "observations.*delay_hold_prob"),
     *_keys(KEPT, _PRESENT, "*history_length", equals="1"),
     *_keys(COUNT, _HISTORY, "*history_length"),
     *_keys(SMOOTHING, "a filter per step", "actions.*.alpha", "actions.*.ema_*", "act_moving_average", "*ema_factor*"),
-    *_keys(PROPORTIONAL, "an increment per step", "actions.*relative*.scale", carried=False),
+    *_keys(KEPT, "added at every step of the physics, not once per cycle", "actions.*.relativejointposition*.scale"),
+    *_keys(PROPORTIONAL, "an increment per step", *_INCREMENTS, carried=False),
     *_keys(
         COUNT,
         _EVENT,
@@ -264,8 +278,12 @@ def cycle_time_names(library: str) -> str:
 
 
 def _fraction(value: object) -> Fraction | None:
-    """A positive number as it is written."""
-    return Fraction(str(value)) if _is_number(value) and 0 < value < inf else None  # type: ignore[operator]
+    """A positive number as it is written, and 1/120 of 0.008333333333333333."""
+    if not _is_number(value) or not 0 < value < inf:  # type: ignore[operator]
+        return None
+    written = Fraction(str(value))
+    simple = written.limit_denominator(1_000_000)
+    return simple if abs(simple / written - 1) < Fraction(1, 10**15) else written
 
 
 _SURELY_A_COUNT = 10_000
@@ -284,10 +302,11 @@ _WEIGHTS = re.compile(r"weights?$")
 _MANAGER = re.compile(r"^(\w+)_manager\.cfg\.")
 """How an address for modify_env_param begins, which modify_term_cfg calls rewards., actions. or alike."""
 _LOOKS_LIKE_TIME = re.compile(
-    r"(^|_)(steps?|delay|lag|period|interval|freq(uency)?|hz|fps|horizon|history|decay|alpha|dt|"
-    r"duration|timeout|time|window|hold|frames?|decimation|timesteps|ema|average|filter)($|_(s|ms|steps|min|max|range))"
+    r"(^|_)(steps?|delay|lag|period|interval|freq(uency)?|hz|fps|horizon|history|decay|alpha|dt|duration|timeout|time|"
+    r"window|hold|frames?|decimation|timesteps|average|filter|prob(ability)?|iters?)"
+    r"($|_(s|ms|steps|len|length|min|max|range))|(^|_)(ema|smoothing|every|consecutive|patience)($|_)"
 )
-_FILTER = re.compile(r"\bmodifiers\.\d+\.[AB]$")
+_FILTER = re.compile(r"\bmodifiers\.\d+\.[AB]$|\bactions\..*\.beta$")
 _NO_TIME = re.compile(
     r"weight_decay|noise_step|height_step|^env_wrapper\.|^models\.|^env\.viewer\.|^_|^(start_time|num_timesteps)$"
 )
@@ -378,7 +397,7 @@ def _carry(
     numbers: list[Any] = value if isinstance(value, list) else [value]
     if not all(_is_number(each) for each in numbers) or not any(numbers):
         return
-    least = 2 if key.reason == _HISTORY else 1
+    least = 2 if key.law == COUNT and "history" in last and value != 1 else 1
     pairs = [_carried_number(name, each, key.law, rho, least, not is_weight) for each in numbers]
     new = [each for each, _ in pairs] if isinstance(value, list) else pairs[0][0]
     rounded = "" if all(exact for _, exact in pairs) else f", rounded from {_written(_exact(numbers, key.law, rho))}"
@@ -399,10 +418,11 @@ def kind_name(name: str, settings: Mapping[str, object]) -> str:
     if name.startswith("rewards.") and last == "weight" and isinstance(found := settings.get(f"{head}.func"), str):
         spot = "spot." if ".spot." in found else ""  # whose terms are norms
         return f"rewards.{spot}{found.rpartition(':')[2].rpartition('.')[2]}.weight"
-    if name.startswith("actions.") and last == "scale":
-        kind = str(settings.get(f"{head}.class_type", "")).lower()
-        relative = "relative" in kind or settings.get(f"{head}.controller.use_relative_mode") is True
-        return f"{head}.{'relative.' if relative else ''}scale"
+    if name.startswith("actions.") and last.endswith("scale"):
+        kind = str(settings.get(f"{head}.class_type", "")).lower().rpartition(":")[2].rpartition(".")[2]
+        modes = [settings.get(f"{head}.{each}use_relative_mode") for each in ("", "controller.")]
+        relative = True in modes or "pose_rel" in str(settings.get(f"{head}.controller_cfg.target_types"))
+        return f"{head}.{kind}{'.relative' if relative else ''}.{last}"
     return name
 
 
@@ -425,7 +445,7 @@ def looks_like_time(name: str) -> bool:
 
 def _applies(key: TimeKey, name: str, value: object, settings: Mapping[str, object], library: str) -> bool:
     if not key.equals:
-        return True
+        return not key.beside or bool(settings.get(f"{name.rpartition('.')[0]}.{key.beside}"))
     if key.equals.isdigit():
         return value == int(key.equals)
     if key.equals in (CYCLE_TIME, _ITS_PERIOD):

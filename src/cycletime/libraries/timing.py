@@ -56,7 +56,7 @@ def _describe_environment(c: Configuration, dt: float | None) -> Iterator[Row]:
         if last in ("history_length", "history_len", "frame_stack", "c_frame_stack", "include_history_steps"):
             if number and number > 1 and dt and not name.startswith("scene."):  # sensors count physics steps
                 yield _row("history", each, _span(number, dt))
-        elif last in ("min_delay", "max_delay") and number and c.physics_dt_s:
+        elif last in ("min_delay", "max_delay") and number and c.physics_dt_s and not name.startswith("actions."):
             yield _row("delay", each, f"{format_seconds(number * c.physics_dt_s)}, counted in physics steps")
         elif last == "alpha" and name.startswith("actions.") and number and number < 1 and dt:
             yield _row("filter", each, f"time constant {format_seconds(smoothing_in_seconds(number, dt))}")
