@@ -285,17 +285,32 @@ def test_a_direct_environment_s_rewards_are_named(tmp_path: Path) -> None:
     assert named(carried, "yours") == {"rew_scale_alive": 0.5, "rew_scale_terminated": -1.0}
 
 
-def test_rewards_go_by_their_functions(tmp_path: Path) -> None:
-    def weight(function: str) -> float | None:
-        env = ISAAC_ENV.replace("rewards:track_lin_vel_xy_exp", f"rewards:{function}")
-        (tmp_path / "env.yaml").write_text(env)
-        found = carry(tmp_path / "env.yaml", "10ms").changed().get("rewards.track_lin_vel_xy_exp.weight")
-        return None if found is None else float(found)
-
-    assert weight("feet_air_time") == 2.0, "paid when a foot lands"
-    assert weight("feet_air_time_positive_biped") is None, "paid as long as one foot is in the air"
-    assert weight("is_terminated") == 2.0
-    assert weight("joint_acc_l2") is None
+@pytest.mark.parametrize(
+    ("function", "factor", "reason"),
+    [
+        ("feet_air_time", 2.0, "an event is paid once, times the cycle time"),  # when a foot lands
+        ("is_terminated", 2.0, "an event is paid once, times the cycle time"),
+        ("feet_air_time_positive_biped", 1.0, "taken as a rate per second: "),  # as long as one foot is in the air
+        ("joint_acc_l2", 1.0, "taken as a rate per second: "),
+        ("open_drawer_bonus", 1.0, "taken as a rate per second: "),  # as long as the drawer is open
+        ("success_reward", 1.0, "taken as a rate per second: "),
+        ("mystery", 1.0, "not known, so taken as a rate per second: check"),
+        *((name, 2.0, "by its name an event") for name in ("reached_goal_bonus", "success", "fall_penalty", "fallen")),
+        *((name, 2.0, "by its name an event") for name in ("first_contact", "touchdown_impact", "bonus_term")),
+        ("action_rate_l2_clamped", 2.0, "a squared difference"),
+        (
+            "action_acc_l2",
+            4.0,
+            "a squared second difference: between what keeps the noise's share (x1) and that of smoo",
+        ),
+        ("action_smoothness_2", 4.0, "a squared second difference"),
+    ],
+)
+def test_rewards_go_by_their_functions(function: str, factor: float, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "env.yaml").write_text(ISAAC_ENV.replace("rewards:track_lin_vel_xy_exp", f"rewards:{function}"))
+    changes = carry(tmp_path / "env.yaml", "10ms").changes
+    (change,) = [each for each in changes if each.name == "rewards.track_lin_vel_xy_exp.weight"]
+    assert (change.new, change.reason[: len(reason)]) == (factor, reason)
 
 
 def _with_actions(terms: str) -> str:

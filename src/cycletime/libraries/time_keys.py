@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cycletime.duration import Duration, cycle_steps
 from cycletime.errors import InputError
-from cycletime.rules.laws import COUNT, KEPT, POWER, PROPORTIONAL, SMOOTHING, Law, nearest_whole
+from cycletime.rules.laws import COUNT, KEPT, POWER, PROPORTIONAL, SMOOTHING, Law, nearest_whole, rho_power
 
 
 class TimeKey(NamedTuple):
@@ -31,16 +31,8 @@ class TimeKey(NamedTuple):
     """Whether it counts steps of all environments at once, as a training's length: fewer environments need more."""
 
 
-def _keys(
-    law: Law,
-    reason: str,
-    *patterns: str,
-    carried: bool = True,
-    equals: str = "",
-    beside: str = "",
-    in_all: bool = False,
-) -> tuple[TimeKey, ...]:
-    return tuple(TimeKey(pattern, law, reason, carried, equals, beside, in_all) for pattern in patterns)
+def _keys(law: Law, reason: str, *patterns: str, **more: Any) -> tuple[TimeKey, ...]:  # noqa: ANN401 - its fields
+    return tuple(TimeKey(pattern, law, reason, **more) for pattern in patterns)
 
 
 CYCLE_TIME = "the cycle time"
@@ -56,10 +48,32 @@ _PHYSICS = "it counts steps of the physics"
 _RATE = "taken as a rate per second: rewards are multiplied by the cycle time"
 _PER_STEP = "paid at every step"
 _EVENT = "an event is paid once, times the cycle time"
+_GUESS = "not known, so taken as a rate per second: check"
+_NAMED_EVENT = "by its name an event, paid once, times the cycle time: check"
 _DIFFERENCE = "a squared difference: between what keeps the noise's share (x1) and that of smooth motion (/rho^2)"
+_SECOND = "a squared second difference: between what keeps the noise's share (x1) and that of smooth motion (/rho^4)"
 _SHAPED = "where the environment pays per step, and does not multiply by the cycle time"
 _RSL_RL = _keys(KEPT, _BATCHES, "max_iterations", "save_interval")
-_DIFFERENCES = ("action_rate*", "*action_acc*", "*action_smooth*", "smoothness*", "*action_diff*")
+_EVENTS = ("*terminat*", "*death*", "*landing*", "*success_bonus*", "*goal_reached*")
+_NAMED_EVENTS = ("success", "*_success", "*reached_*", "*bonus*", "fall_*", "fallen*", "*first_contact*", "*touchdown*")
+_RATES = (  # functions of Isaac Lab's and mjlab's tasks, that others are named after
+    *("spot.*", "*alive*", "*survival*", "track*", "*_l1", "*_l2", "*_l2_*", "*_exp", "*_tanh", "*power*"),
+    *("*energy*", "*_limits*", "*contacts", "contact_forces", "feet_air_time*", "feet_sli*", "foot_*", "object_*"),
+    *("*_command_error*", "keypoint_*", "motion_*", "grasp_*", "approach_*", "align_*", "posture*", "*collision_cost"),
+    *("open_drawer_bonus", "multi_stage_*", "upright_posture_bonus", "move_to_target_bonus", "progress_reward"),
+    "success_reward",
+)
+
+
+def _rewards(form: str) -> tuple[TimeKey, ...]:
+    """What is known of rewards that are multiplied by the cycle time and no rate, by how their names are made."""
+    return (
+        *_keys(rho_power(-2), _SECOND, *map(form.format, ("*action_acc*", "*smoothness_2*", "smoothness*"))),
+        *_keys(COUNT, _DIFFERENCE, *map(form.format, ("action_rate*", "*action_smooth*", "*action_diff*"))),
+        *_keys(COUNT, _EVENT, *map(form.format, _EVENTS)),
+    )
+
+
 _SENSORS = ("scene.*history_length", "*sensor*.history_length", "*contact*.history_length")
 _INCREMENTS = tuple(f"actions.*relative*.{scale}" for scale in ("scale", "position_scale", "orientation_scale"))
 _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rewards by the cycle time
@@ -84,15 +98,11 @@ _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rew
     *_keys(SMOOTHING, "a filter per step", "actions.*.alpha", "actions.*.ema_*", "act_moving_average", "*ema_factor*"),
     *_keys(KEPT, "added at every step of the physics, not once per cycle", "actions.*.relativejointposition*.scale"),
     *_keys(PROPORTIONAL, "an increment per step", *_INCREMENTS, carried=False),
-    *_keys(
-        COUNT,
-        _EVENT,
-        *("rewards.*terminat*.weight", "rewards.*death*.weight", "rewards.*landing*.weight"),
-        *("rewards.*success_bonus*.weight", "rewards.*goal_reached*.weight"),
-    ),
     *_keys(COUNT, "a norm, not squared: smooth motion costs as much", "rewards.spot.action_smooth*.weight"),
-    *_keys(COUNT, _DIFFERENCE, *(f"rewards.{name}.weight" for name in _DIFFERENCES)),
-    *_keys(KEPT, _RATE, "rewards.*.weight"),
+    *_rewards("rewards.{}.weight"),
+    *_keys(KEPT, _RATE, *(f"rewards.{name}.weight" for name in _RATES)),
+    *_keys(COUNT, _NAMED_EVENT, *(f"rewards.{name}.weight" for name in _NAMED_EVENTS)),
+    *_keys(KEPT, _GUESS, "rewards.*.weight", "curriculum.*weight"),
     *_keys(
         PROPORTIONAL,
         f"{_SHAPED}; an event then stays as it is",
@@ -118,8 +128,8 @@ _BRAX = (
 )
 _NOISE = _keys(KEPT, "noise of a reading", "*noise*scales.*")
 _PLAYGROUND_PER_SECOND = (
-    *_keys(COUNT, _EVENT, *(f"*scales.{event}" for event in ("termination", "feet_air_time", "feet_height"))),
-    *_keys(COUNT, _DIFFERENCE, *(f"*scales.{name}" for name in _DIFFERENCES)),
+    *_keys(COUNT, _EVENT, "*scales.feet_air_time", "*scales.feet_height"),
+    *_rewards("*scales.{}"),
     *_keys(KEPT, _RATE, "*scales.*"),
     *_keys(KEPT, _RATE, "reward_scaling"),
 )
