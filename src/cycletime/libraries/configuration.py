@@ -20,7 +20,7 @@ from cycletime.libraries.names import LIBRARIES, Table, library_name, table_name
 from cycletime.libraries.on_policy import Brax, Counted, Puffer, Sized
 from cycletime.libraries.parameters import ParamName, is_near
 from cycletime.libraries.plain_yaml import KeyPath, is_saved_ordered_dict, repeated_keys
-from cycletime.libraries.recognise import is_zoo_file, recognise_algorithm, recognise_parts
+from cycletime.libraries.recognise import algorithm_proof, is_zoo_file, recognise_algorithm, recognise_parts
 from cycletime.libraries.time_keys import (
     DEPLOYED_BY,
     ENVIRONMENT_KEYS,
@@ -367,14 +367,16 @@ def read_configuration(
     used = {each.file.path for each in sections} | {each.path for each in saved}
     agent = _only(path, "agents", [section for section in sections if section.agent])
     environment = _only(path, "environments", [section for section in sections if section.environment])
-    found = agent.agent if agent else None
+    found, said = (agent.agent, agent.algorithm()) if agent else (None, None)
+    if algorithm and agent and said in ALGORITHMS and said != algorithm and (proof := agent.proof(said, algorithm)):
+        raise InputError(f"{path} is of {said}, as {proof} says: leave --algorithm {algorithm} out.")
     if found == "brax" and environment and environment.environment == "mujoco-playground":
         found = "mujoco-playground"
     return Configuration(
         str(path),
         found,
         environment.environment if environment else None,
-        algorithm or (agent.algorithm() if agent else None),
+        algorithm or said,
         agent.settings() if agent else {},
         environment.settings() if environment else {},
         files=tuple(files),
@@ -451,8 +453,13 @@ class Section:
         if self.is_zoo_entry:  # whose files are named so, and whose entries do not say it
             first = self.file.path.stem.lower().partition("-")[0]
             return first if first in ALGORITHMS else None
-        values = {name: value for name, _, value in _flatten(self.values, ())}
-        return recognise_algorithm(self.agent, values) if self.agent else None
+        return recognise_algorithm(self.agent, self._flat()) if self.agent else None
+
+    def proof(self, said: str, asked: str) -> str:
+        return algorithm_proof(self.agent or "", self._flat(), said, asked)
+
+    def _flat(self) -> dict[str, Any]:
+        return {name: value for name, _, value in _flatten(self.values, ())}
 
     def settings(self) -> dict[str, Setting]:
         if not self.is_zoo_entry and self.file.kind == "yaml":

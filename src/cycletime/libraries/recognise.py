@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from cycletime.errors import InputError
+from cycletime.libraries.names import LIBRARIES, table_names
 from cycletime.libraries.parameters import one_slip_apart
 
 _OFF_POLICY_NAMES = (
@@ -102,19 +102,35 @@ def _agent_library(document: Mapping[Any, Any]) -> str | None:
     return None
 
 
+_CLASS_NAMES = {
+    "rsl-rl": ("algorithm.class_name", "runner.algorithm.class_name"),
+    "skrl": ("agent.class", "class"),
+    "rl-games": ("params.algo.name", "algo.name"),
+}
+
+
+def _class_name(library: str, settings: Mapping[str, Any]) -> str:
+    return next((name for name in _CLASS_NAMES.get(library, ()) if settings.get(name)), "")
+
+
+def algorithm_proof(library: str, settings: Mapping[str, Any], said: str, asked: str) -> str:
+    """A setting that shows that they are of one algorithm and not of another; empty where none does."""
+    ours, theirs = (table_names(LIBRARIES.get(library, {}).get(each)) for each in (said, asked))
+    only = (name for name in settings if {name, name.rpartition(".")[2]} & (ours - theirs))
+    name = _class_name(library, settings) or next(only, "")
+    return f"{name} {settings[name]}" if name else ""
+
+
 def recognise_algorithm(library: str, settings: Mapping[str, Any]) -> str | None:
     """The algorithm of a library's settings, by their dotted names; None where it has no rule here."""
-    if library == "rsl-rl":
-        named = settings.get("algorithm.class_name", "PPO")
-        if "PPO" not in str(named).upper():
-            raise InputError(f"algorithm.class_name is {named!r}: rsl-rl's PPO has rules, and no other of it.")
-        return "ppo"
+    if named := str(settings.get(_class_name(library, settings), "")).lower():
+        return "ppo" if "ppo" in named or "a2c_" in named else named  # rl_games calls its PPO a2c_continuous
     if library in ("stable-baselines3", "sbx"):
         return _stable_baselines3_algorithm(settings)
     if library == "lerobot":
         kind = settings.get("policy.type")
         return "sac" if kind in ("sac", "gaussian_actor") else None
-    if library in ("rl-games", "purejaxrl", "pufferlib"):
+    if library in ("rsl-rl", "rl-games", "purejaxrl", "pufferlib"):
         return "ppo"
     return "sac" if _has_any(settings, *_OFF_POLICY_NAMES) else "ppo"
 
