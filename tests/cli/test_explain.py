@@ -69,6 +69,22 @@ def test_a_file_of_a_run_that_is_not_recognised_is_a_finding_and_named(
     assert [each["place"] for each in findings if each["kind"] == "not-recognised"] == ["params/agent.yaml"]
 
 
+def test_what_may_mean_time_in_a_deployment_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "sim2sim.yaml"
+    settings = {"simulation_dt": 0.005, "control_decimation": 4, "lowpass_alpha": 0.9, "obs_history_len": 6}
+    file.write_text(json.dumps(settings | {"cutoff_freq": 5.0, "ramp_steps": 100, "action_scale": 0.25}))
+    assert explain(str(file)) == 0
+    lines = [line.split(maxsplit=3) for line in capsys.readouterr().out.splitlines()]
+    assert [" ".join(line[3].split()) for line in lines if line[:3] == ["may", "mean", "time"]] == [
+        "lowpass_alpha 0.9 check",
+        "obs_history_len 6 0.12 s if it counts cycles",
+        "cutoff_freq 5 a rate: stays",
+        "ramp_steps 100 2 s if it counts cycles",
+    ]
+    assert main(["transfer", str(file), "--to", "10ms"]) == 2
+    assert "is of a policy's deployment: 'cycletime explain' says what it means" in capsys.readouterr().err
+
+
 def test_a_deployment_and_another_run_in_a_run_s_folder_are_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

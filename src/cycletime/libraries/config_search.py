@@ -23,8 +23,7 @@ from cycletime.libraries.configuration import (
 from cycletime.libraries.names import LIBRARIES
 from cycletime.libraries.python_source import SourceReader, Tree
 from cycletime.libraries.python_tasks import PythonTask, plain_settings, python_tasks
-from cycletime.libraries.recognise import is_zoo_file, recognise_parts
-from cycletime.libraries.time_keys import DEPLOYED_BY
+from cycletime.libraries.recognise import is_zoo_file, recognise_parts, simulated_environment
 from cycletime.rules.hyperparameters import nest_names
 
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -160,18 +159,6 @@ def _in_file_or_run(path: Path, search: Search, root: Path) -> Iterator[Configur
             return
     read = read_configuration(path, library=search.library, algorithm=search.algorithm, env_id=search.env_id)
     yield _timed(read, search, root)
-
-
-def simulated_environment(document: Mapping[Any, Any]) -> str | None:
-    """What no library writes: environments of legged_gym's forks and of IsaacGymEnvs, and deployments of policies."""
-    if any(isinstance(document.get(name), float) for name in DEPLOYED_BY):
-        return "deployment"
-    simulation, control, env = (document.get(name) for name in ("sim", "control", "env"))
-    if not isinstance(simulation, Mapping) or "dt" not in simulation:
-        return None
-    if isinstance(control, Mapping) and "decimation" in control:
-        return "legged-gym"
-    return "isaac-gym" if isinstance(env, Mapping) and "numEnvs" in env else None
 
 
 def _timed(read: Configuration, search: Search, root: Path) -> Configuration:

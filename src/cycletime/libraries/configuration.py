@@ -20,7 +20,13 @@ from cycletime.libraries.names import LIBRARIES, Table, library_name, table_name
 from cycletime.libraries.on_policy import Brax, Counted, Puffer, Sized
 from cycletime.libraries.parameters import ParamName, is_near
 from cycletime.libraries.plain_yaml import KeyPath, is_saved_ordered_dict, repeated_keys
-from cycletime.libraries.recognise import algorithm_proof, is_zoo_file, recognise_algorithm, recognise_parts
+from cycletime.libraries.recognise import (
+    algorithm_proof,
+    is_zoo_file,
+    recognise_algorithm,
+    recognise_parts,
+    simulated_environment,
+)
 from cycletime.libraries.time_keys import (
     DEPLOYED_BY,
     ENVIRONMENT_KEYS,
@@ -359,6 +365,9 @@ def read_configuration(
         env_id = env_id or saved[0].document.get("env")
     sections = [section for file in files for section in _sections(file, library, env_id, in_folder=path.is_dir())]
     if not sections:
+        if kind := simulated_environment(files[0].document):
+            of = kind.replace("deployment", "a policy's deployment")
+            raise InputError(f"{path} is of {of}: 'cycletime explain' says what it means; none of it is carried.")
         has = ", ".join(str(name) for file in files for name in list(file.document)[:6]) or "nothing"
         known = ", ".join(LIBRARIES)
         raise UnrecognisedError(

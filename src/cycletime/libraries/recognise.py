@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from cycletime.libraries.names import LIBRARIES, table_names
 from cycletime.libraries.parameters import one_slip_apart
+from cycletime.libraries.time_keys import DEPLOYED_BY
 
 _OFF_POLICY_NAMES = (
     *("q_lr", "policy_lr", "buffer_size", "polyak", "agent.polyak", "min_replay_size", "max_replay_size"),
@@ -50,6 +51,18 @@ def _spelt(section: Mapping[Any, Any], levels: int) -> dict[Any, Any]:
         )
         for name, each in section.items()
     }
+
+
+def simulated_environment(document: Mapping[Any, Any]) -> str | None:
+    """What no library writes: environments of legged_gym's forks and of IsaacGymEnvs, and deployments of policies."""
+    if any(isinstance(document.get(name), float) for name in DEPLOYED_BY):
+        return "deployment"
+    simulation, control, env = (document.get(name) for name in ("sim", "control", "env"))
+    if not isinstance(simulation, Mapping) or "dt" not in simulation:
+        return None
+    if isinstance(control, Mapping) and "decimation" in control:
+        return "legged-gym"
+    return "isaac-gym" if isinstance(env, Mapping) and "numEnvs" in env else None
 
 
 def is_zoo_file(document: Mapping[Any, Any]) -> bool:
