@@ -50,7 +50,7 @@ def test_many_configurations_are_a_table(tmp_path: Path, capsys: pytest.CaptureF
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "2 configurations"
     assert [line.split()[:3] for line in lines[4:6]] == [["EnvCfg", "16.67", "ms"], ["SlowCfg", "200", "ms"]]
-    assert "Read from Python source without running it; what is computed is not seen." in lines
+    assert "Read from Python source without running it; what is computed, and tasks named Play, are not seen." in lines
 
 
 def test_a_file_of_a_run_that_is_not_recognised_is_a_finding_and_named(

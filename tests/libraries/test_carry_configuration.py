@@ -508,6 +508,10 @@ def test_a_cycle_that_the_physics_cannot_make_is_refused(tmp_path: Path) -> None
     (tmp_path / "a.json").write_text(json.dumps(PLAYGROUND_ENV))
     with pytest.raises(InputError, match="are 8ms and 12ms"):
         carry(tmp_path / "a.json", "10ms")
+    (tmp_path / "a.json").write_text(json.dumps(PLAYGROUND_ENV | {"action_repeat": 2}))
+    with pytest.raises(InputError, match="are 16ms and 24ms"):
+        carry(tmp_path / "a.json", "20ms")
+    assert carry(tmp_path / "a.json", "24ms").changed()["ctrl_dt"] == 0.012
 
 
 def test_mjlab_s_one_environment_is_a_default_that_its_command_line_replaces(tmp_path: Path) -> None:

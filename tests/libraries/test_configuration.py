@@ -220,6 +220,7 @@ def test_the_algorithm_is_what_the_file_says(content: str, asked: str | None, al
         ("a.json", '{"a": 1, "a": 2}', "'a' is there twice"),
         ("a.json", '{"a": 1' + "0" * 5000 + "}", "A number of 5001 digits is there"),
         ("a.json", '{"a": ', "Line 1 is not valid JSON"),
+        ("a.yaml", "algorithm: {gamma: 0.99, lam: 0.95}\n", "is of no library that was recognised (it has algorithm)"),
         ("a.yaml", RSL_RL_AGENT + "seed: 43\n", "'seed' is there twice"),
         ("a.yaml", "- 1\n", "expected a mapping"),
         ("a.yaml", "", "The file is empty"),

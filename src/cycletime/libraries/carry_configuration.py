@@ -219,9 +219,9 @@ class _Transfer:
             return
         repeats = configuration.setting("action_repeat")
         of_playground = (configuration.environment or configuration.library) == "mujoco-playground"
-        cycle = Duration(self.to_dt.exact_s / repeats.value) if repeats and of_playground else self.to_dt
+        held = repeats.value if repeats and of_playground else 1
         try:
-            cycle_steps(cycle, step.value)
+            cycle_steps(self.to_dt, Duration(step.value) * held)
         except InputError as error:
             raise InputError(f"{error} Or change {step.name}, which is {step.value}, first.") from None
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from cycletime.libraries.names import LIBRARIES, table_names
-from cycletime.libraries.parameters import one_slip_apart
+from cycletime.libraries.parameters import SECTIONS, one_slip_apart
 from cycletime.libraries.time_keys import DEPLOYED_BY
 
 _OFF_POLICY_NAMES = (
@@ -69,6 +69,7 @@ def is_zoo_file(document: Mapping[Any, Any]) -> bool:
     entries = [entry for entry in document.values() if isinstance(entry, Mapping)]
     return (
         len(entries) == len(document) > 0
+        and not {*document} & {*SECTIONS}
         and not _agent_library(document)
         and any(_has_any(entry, "n_timesteps", "policy", "n_steps", "gamma", "<<") for entry in entries)
         and not any(_agent_library(entry) not in (None, "stable-baselines3") for entry in entries)
