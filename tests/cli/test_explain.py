@@ -50,7 +50,7 @@ def test_many_configurations_are_a_table(tmp_path: Path, capsys: pytest.CaptureF
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "2 configurations"
     assert [line.split()[:3] for line in lines[4:6]] == [["EnvCfg", "16.67", "ms"], ["SlowCfg", "200", "ms"]]
-    assert "Read from Python source without running it; what is computed, and tasks named Play, are not seen." in lines
+    assert "Read from Python source, not run; what is computed, and tasks named Play, are not seen." in lines
 
 
 def test_a_file_of_a_run_that_is_not_recognised_is_a_finding_and_named(
@@ -82,7 +82,9 @@ def test_what_may_mean_time_in_a_deployment_is_listed(tmp_path: Path, capsys: py
         "ramp_steps 100 2 s if it counts cycles",
     ]
     assert main(["transfer", str(file), "--to", "10ms"]) == 2
-    assert "is of a policy's deployment: 'cycletime explain' says what it means" in capsys.readouterr().err
+    assert (
+        "sim2sim.yaml is of deployment, which 'cycletime explain' reads and nothing carries." in capsys.readouterr().err
+    )
 
 
 def test_a_deployment_and_another_run_in_a_run_s_folder_are_read(

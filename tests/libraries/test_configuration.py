@@ -203,7 +203,7 @@ def test_the_algorithm_is_what_the_file_says(content: str, asked: str | None, al
     if asked in (None, algorithm):
         assert read_configuration(tmp_path / "a.yaml", algorithm=asked).algorithm == algorithm
     else:
-        with pytest.raises(InputError, match=f"as {algorithm}.* says: leave --algorithm {asked} out"):
+        with pytest.raises(InputError, match=f"{algorithm}.* is of .*: leave --algorithm {asked} out"):
             read_configuration(tmp_path / "a.yaml", algorithm=asked)
 
 

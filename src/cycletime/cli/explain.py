@@ -72,10 +72,7 @@ def _lines(explained: Sequence[tuple[Configuration, list[Finding]]]) -> list[str
     if any(not each.uses_defaults for each, _ in explained):
         unseen = sorted({name for each, _ in explained for name in each.unseen})
         shown = ", ".join(unseen[:6]) + (f" and {len(unseen) - 6} more" if len(unseen) > 6 else "")
-        lines += [
-            "",
-            "Read from Python source without running it; what is computed, and tasks named Play, are not seen.",
-        ]
+        lines += ["", "Read from Python source, not run; what is computed, and tasks named Play, are not seen."]
         lines += [f"Base classes that are not in reach: {shown}."] if unseen else []
     if all(each.dt_s is None for each, _ in explained):
         lines += ["", "No cycle time is said: give --dt TIME for the meaning in seconds."]

@@ -191,9 +191,8 @@ def _notes_on_unknown(configuration: Configuration) -> list[str]:
 
 def _may_mean_time(setting: Setting) -> bool:
     numbers = setting.value if isinstance(setting.value, list) else [setting.value]
-    if not numbers or any(isinstance(each, bool) or not isinstance(each, int | float) for each in numbers):
-        return False
-    return any(numbers) and looks_like_time(setting.name)
+    are_numbers = all(isinstance(each, int | float) and not isinstance(each, bool) for each in numbers)
+    return any(numbers) and are_numbers and looks_like_time(setting.name)
 
 
 @dataclass

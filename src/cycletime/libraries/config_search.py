@@ -152,8 +152,8 @@ def _in_file_or_run(path: Path, search: Search, root: Path) -> Iterator[Configur
         if search.env_id is None and is_zoo_file(file.document) and any("n_timesteps" in each for each in entries):
             for name, entry in file.document.items():
                 if isinstance(entry, Mapping) and entry and name != "default":
-                    section = Section(file, (str(name),), "", entry, None, None, is_zoo_entry=True)
-                    algorithm = search.algorithm or section.algorithm()
+                    section = Section(file, (str(name),), "", entry, "stable-baselines3", None, is_zoo_entry=True)
+                    algorithm = section.algorithm(search.algorithm)
                     read = Configuration(str(path), "stable-baselines3", None, algorithm, section.settings())
                     yield replace(_timed(read, search, root), name=f"{_relative(path, root)} {name}")
             return

@@ -20,13 +20,7 @@ from cycletime.libraries.names import LIBRARIES, Table, library_name, table_name
 from cycletime.libraries.on_policy import Brax, Counted, Puffer, Sized
 from cycletime.libraries.parameters import ParamName, is_near
 from cycletime.libraries.plain_yaml import KeyPath, is_saved_ordered_dict, repeated_keys
-from cycletime.libraries.recognise import (
-    algorithm_proof,
-    is_zoo_file,
-    recognise_algorithm,
-    recognise_parts,
-    simulated_environment,
-)
+from cycletime.libraries.recognise import is_zoo_file, recognise_algorithm, recognise_parts, simulated_environment
 from cycletime.libraries.time_keys import (
     DEPLOYED_BY,
     ENVIRONMENT_KEYS,
@@ -127,8 +121,7 @@ class Configuration:
                     f"{name} is of no library that was recognised: {why} num_steps_per_env), or give the other alone."
                 )
                 yield "not-recognised", says, name
-        names = re.split(" and | or ", cycle_time_names(self.environment or self.library or ""))
-        of_cycle = [name for name in names if name]
+        of_cycle = [*filter(None, re.split(" and | or ", cycle_time_names(self.environment or self.library or "")))]
         tables = table_names(self.table)
         for side, known in ((self.env, of_cycle), (self.canonical, sorted(tables))):
             missing = [name for name in known if name not in side]
@@ -366,8 +359,7 @@ def read_configuration(
     sections = [section for file in files for section in _sections(file, library, env_id, in_folder=path.is_dir())]
     if not sections:
         if kind := simulated_environment(files[0].document):
-            of = kind.replace("deployment", "a policy's deployment")
-            raise InputError(f"{path} is of {of}: 'cycletime explain' says what it means; none of it is carried.")
+            raise InputError(f"{path} is of {kind}, which 'cycletime explain' reads and nothing carries.")
         has = ", ".join(str(name) for file in files for name in list(file.document)[:6]) or "nothing"
         known = ", ".join(LIBRARIES)
         raise UnrecognisedError(
@@ -376,16 +368,14 @@ def read_configuration(
     used = {each.file.path for each in sections} | {each.path for each in saved}
     agent = _only(path, "agents", [section for section in sections if section.agent])
     environment = _only(path, "environments", [section for section in sections if section.environment])
-    found, said = (agent.agent, agent.algorithm()) if agent else (None, None)
-    if algorithm and agent and said in ALGORITHMS and said != algorithm and (proof := agent.proof(said, algorithm)):
-        raise InputError(f"{path} is of {said}, as {proof} says: leave --algorithm {algorithm} out.")
+    found = agent.agent if agent else None
     if found == "brax" and environment and environment.environment == "mujoco-playground":
         found = "mujoco-playground"
     return Configuration(
         str(path),
         found,
         environment.environment if environment else None,
-        algorithm or said,
+        agent.algorithm(algorithm) if agent else algorithm,
         agent.settings() if agent else {},
         environment.settings() if environment else {},
         files=tuple(files),
@@ -458,17 +448,10 @@ class Section:
     def side(self) -> Side:
         return "agent" if self.agent else "environment"
 
-    def algorithm(self) -> str | None:
-        if self.is_zoo_entry:  # whose files are named so, and whose entries do not say it
-            first = self.file.path.stem.lower().partition("-")[0]
-            return first if first in ALGORITHMS else None
-        return recognise_algorithm(self.agent, self._flat()) if self.agent else None
-
-    def proof(self, said: str, asked: str) -> str:
-        return algorithm_proof(self.agent or "", self._flat(), said, asked)
-
-    def _flat(self) -> dict[str, Any]:
-        return {name: value for name, _, value in _flatten(self.values, ())}
+    def algorithm(self, asked: str | None) -> str | None:
+        values = {name: value for name, _, value in _flatten(self.values, ())}
+        of_file = self.file.path.stem.lower().partition("-")[0] if self.is_zoo_entry else ""  # no entry says it
+        return recognise_algorithm(self.agent, values, asked, of_file) if self.agent else asked
 
     def settings(self) -> dict[str, Setting]:
         if not self.is_zoo_entry and self.file.kind == "yaml":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from cycletime.errors import InputError
 from cycletime.libraries.names import LIBRARIES, table_names
 from cycletime.libraries.parameters import SECTIONS, one_slip_apart
 from cycletime.libraries.time_keys import DEPLOYED_BY
@@ -123,21 +124,23 @@ _CLASS_NAMES = {
 }
 
 
-def _class_name(library: str, settings: Mapping[str, Any]) -> str:
-    return next((name for name in _CLASS_NAMES.get(library, ()) if settings.get(name)), "")
+def recognise_algorithm(library: str, settings: Mapping[str, Any], asked: str | None, of_file: str = "") -> str | None:
+    """The algorithm of a library's settings, by their dotted names, or of an RL Zoo file, by its own name.
+
+    One that is asked for is taken unless the settings show another. It may have no rule here.
+    """
+    tables = LIBRARIES.get(library, {})
+    said = (of_file if of_file in tables else None) if of_file else _algorithm_of(library, settings)
+    if asked and said in tables and said != asked:
+        only = table_names(tables[said]) - table_names(tables.get(asked))
+        classes = [name for name in _CLASS_NAMES.get(library, ()) if name in settings]
+        for name in (*classes, *(name for name in settings if {name, name.rpartition(".")[2]} & only)):
+            raise InputError(f"{name} {settings[name]} is of {said}: leave --algorithm {asked} out.")
+    return asked or said
 
 
-def algorithm_proof(library: str, settings: Mapping[str, Any], said: str, asked: str) -> str:
-    """A setting that shows that they are of one algorithm and not of another; empty where none does."""
-    ours, theirs = (table_names(LIBRARIES.get(library, {}).get(each)) for each in (said, asked))
-    only = (name for name in settings if {name, name.rpartition(".")[2]} & (ours - theirs))
-    name = _class_name(library, settings) or next(only, "")
-    return f"{name} {settings[name]}" if name else ""
-
-
-def recognise_algorithm(library: str, settings: Mapping[str, Any]) -> str | None:
-    """The algorithm of a library's settings, by their dotted names; None where it has no rule here."""
-    if named := str(settings.get(_class_name(library, settings), "")).lower():
+def _algorithm_of(library: str, settings: Mapping[str, Any]) -> str | None:
+    if named := "".join(str(settings[name]) for name in _CLASS_NAMES.get(library, ()) if name in settings).lower():
         return "ppo" if "ppo" in named or "a2c_" in named else named  # rl_games calls its PPO a2c_continuous
     if library in ("stable-baselines3", "sbx"):
         return _stable_baselines3_algorithm(settings)

@@ -291,8 +291,7 @@ def _fraction(value: object) -> Fraction | None:
     """A positive number as it is written, and 1/120 of 0.008333333333333333."""
     if not _is_number(value) or not 0 < value < inf:  # type: ignore[operator]
         return None
-    written = Fraction(str(value))
-    simple = written.limit_denominator(1_000_000)
+    written, simple = Fraction(str(value)), Fraction(str(value)).limit_denominator(1_000_000)
     return simple if abs(simple / written - 1) < Fraction(1, 10**15) else written
 
 
@@ -308,7 +307,6 @@ _OF_TASKS_WITH_INCREMENTS = {
 }
 _WEIGHT = re.compile(r"weight$|(^|[._])scales?($|[._])|(^|_)rew(ard)?(s|_|$)|penalty|bonus|reward_scaling$")
 """Names of what rewards are multiplied by, which is no count also where it is a whole number."""
-_WEIGHTS = re.compile(r"weights?$")
 _MANAGER = re.compile(r"^(\w+)_manager\.cfg\.")
 """How an address for modify_env_param begins, which modify_term_cfg calls rewards., actions. or alike."""
 _LOOKS_LIKE_TIME = re.compile(
@@ -388,21 +386,19 @@ def carry_time_keys(
         elif key and key.law != KEPT and key.equals in (ruled or {}):
             changes.append(TimeChange(name, value, (ruled or {})[key.equals], "carried", key.reason))
         elif key:
-            ratio = rho * envs if key.in_all else rho
-            key = key._replace(reason=_IN_ALL) if key.in_all and envs != 1 else key
-            changes += _carry(key, name, known_as, settings, ratio)
+            if key.in_all and envs != 1:
+                key = key._replace(reason=_IN_ALL)
+            changes += _carry(key, name, known_as, settings, rho * envs if key.in_all else rho)
     return changes
 
 
-def _carry(
-    key: TimeKey, name: str, known_as: str, settings: Mapping[str, object], rho: Fraction
-) -> Iterator[TimeChange]:
-    value, last, is_weight = settings[name], name.rpartition(".")[2], bool(_WEIGHT.search(known_as))
+def _carry(key: TimeKey, name: str, kind: str, settings: Mapping[str, object], rho: Fraction) -> Iterator[TimeChange]:
+    value, last, is_weight = settings[name], name.rpartition(".")[2], bool(_WEIGHT.search(kind))
     if key.law == KEPT or (value in (-1, inf) and key.law == COUNT and not is_weight):
         why = key.reason if key.law == KEPT else f"{value} is no number of steps"
         yield TimeChange(name, value, value, "kept", why)
         return
-    if known_as.endswith("decimation") and ((count := _fraction(value)) is None or count.denominator > 1):
+    if kind.endswith("decimation") and ((count := _fraction(value)) is None or count.denominator > 1):
         raise InputError(f"{name} is {value!r}: it must be a whole number of at least 1.")
     numbers: list[Any] = value if isinstance(value, list) else [value]
     if not all(_is_number(each) for each in numbers) or not any(numbers):
@@ -411,9 +407,9 @@ def _carry(
     pairs = [_carried_number(name, each, key.law, rho, least, not is_weight) for each in numbers]
     new = [each for each, _ in pairs] if isinstance(value, list) else pairs[0][0]
     rounded = "" if all(exact for _, exact in pairs) else f", rounded from {_written(_exact(numbers, key.law, rho))}"
-    if known_as == "ctrl_dt" and (cycle_s := _fraction(value)) and (step_s := _fraction(settings.get("sim_dt"))):
+    if kind == "ctrl_dt" and (cycle_s := _fraction(value)) and (step_s := _fraction(settings.get("sim_dt"))):
         cycle_steps(Duration(cycle_s * rho), Duration(step_s))  # refused where it is no whole number of them
-    sets_it = known_as == name or last in ("value", "weight") or not name.startswith("curriculum.")
+    sets_it = kind == name or last in ("value", "weight") or not name.startswith("curriculum.")
     if key.carried and sets_it and not (rounded and key.reason == _SETS):
         yield TimeChange(name, value, new, "kept" if new == value else "carried", key.reason + rounded)
         return
@@ -442,7 +438,7 @@ def _set_by_curriculum(name: str, settings: Mapping[str, object]) -> str:
     if not name.startswith("curriculum.") or looks_like_time(name):
         return ""
     term, reward, address = (settings.get(f"{head}.params.{each}") for each in ("term_name", "reward_name", "address"))
-    if (term or reward) and _WEIGHTS.search(parameter):
+    if (term or reward) and "weight" in parameter.rpartition(".")[2]:
         return f"rewards.{term or reward}.weight"
     found = _MANAGER.sub(r"\1s.", str(address)) if address and parameter.startswith("modify_params.") else ""
     return found.replace("[", ".").replace("]", "")
@@ -466,9 +462,7 @@ def _applies(key: TimeKey, name: str, value: object, settings: Mapping[str, obje
     return value == canonical.get(key.equals)
 
 
-def _carried_number(
-    name: str, value: float, law: Law, rho: Fraction, at_least: int, is_count: bool
-) -> tuple[float, bool]:
+def _carried_number(name: str, value: float, law: Law, rho: Fraction, least: int, is_count: bool) -> tuple[float, bool]:
     """The value in the new cycle time, and whether it is exact."""
     if not isfinite(value):
         raise InputError(f"{name} is {value!r}: it counts or decays in steps, so it must be a finite number.")
@@ -477,7 +471,7 @@ def _carried_number(
     exact = Fraction(law(abs(value), rho)) * (1 if value > 0 else -1)
     counts = isinstance(value, int) or (law == COUNT and value >= _SURELY_A_COUNT and float(value).is_integer())
     if counts and value > 0 and law in (COUNT, PROPORTIONAL) and is_count:
-        whole = nearest_whole(exact, at_least)
+        whole = nearest_whole(exact, least)
         return whole, whole == exact
     if isinstance(value, int) and exact.denominator == 1:
         return int(exact), True
