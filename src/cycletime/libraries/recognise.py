@@ -131,7 +131,7 @@ def recognise_algorithm(library: str, settings: Mapping[str, Any], asked: str | 
     """
     tables = LIBRARIES.get(library, {})
     said = (of_file if of_file in tables else None) if of_file else _algorithm_of(library, settings)
-    if asked and said in tables and said != asked:
+    if asked and said and said in tables and said != asked:
         only = table_names(tables[said]) - table_names(tables.get(asked))
         classes = [name for name in _CLASS_NAMES.get(library, ()) if name in settings]
         for name in (*classes, *(name for name in settings if {name, name.rpartition(".")[2]} & only)):
