@@ -95,6 +95,12 @@ def test_a_deployment_and_another_run_in_a_run_s_folder_are_read(
     assert explain(str(run), "--json") == 0
     (_, second) = json.loads(capsys.readouterr().out)["configurations"]
     assert [each["kind"] for each in second["findings"]] == ["deployed-at-another-rate"]
+    assert explain(str(run)) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith(("run:", "params/deploy.yaml:"))] == [
+        "run: isaac-lab, rsl-rl, PPO",
+        "params/deploy.yaml: deployment",
+    ]
     write_run(run / "old")
     assert explain(str(run)) == 0
     assert [line.split()[:3] for line in capsys.readouterr().out.splitlines()[4:7]] == [

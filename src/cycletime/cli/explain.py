@@ -99,13 +99,16 @@ def _place_lines(finding: Finding, names: Sequence[str], several: bool) -> list[
     return [f"  {text}" for text in (finding.place, where if several else "") if text]
 
 
+def _whole(one: Configuration) -> list[str]:
+    names = dict.fromkeys([one.environment, one.library, one.algorithm and one.algorithm.upper()])
+    rows = [row[:3] for row in describe(one)]
+    kind = ", ".join(filter(None, names))
+    return [f"{one.name}: {kind}", "", *align_columns([("what", "setting", "meaning"), *rows])]
+
+
 def _table(several: Sequence[Configuration]) -> list[str]:
-    if len(several) == 1:
-        (one,) = several
-        names = dict.fromkeys([one.environment, one.library, one.algorithm and one.algorithm.upper()])
-        rows = [row[:3] for row in describe(one)]
-        kind = ", ".join(filter(None, names))
-        return [f"{one.name}: {kind}", "", *align_columns([("what", "setting", "meaning"), *rows])]
+    if len(several) < 2 + any(each.environment == "deployment" for each in several):  # a run, and what it is run with
+        return [line for one in several for line in ("", *_whole(one))][1:]
     header = ("configuration", "cycle time", "discount", "trace", "rollout", "episode", "environments")
     cells = [
         (
