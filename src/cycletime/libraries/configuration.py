@@ -123,7 +123,7 @@ class Configuration:
                 yield "not-recognised", says, name
         of_cycle = [*filter(None, re.split(" and | or ", cycle_time_names(self.environment or self.library or "")))]
         tables = table_names(self.table)
-        for side, known in ((self.env, of_cycle), (self.canonical, sorted(tables))):
+        for side, known in ((self.env, of_cycle[:1] + of_cycle[1:][-1:]), (self.canonical, sorted(tables))):
             missing = [name for name in known if name not in side]
             for name, each in side.items():
                 if meant := next((one for one in missing if name not in tables and is_near(name, one)), None):
