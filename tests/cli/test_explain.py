@@ -50,7 +50,7 @@ def test_many_configurations_are_a_table(tmp_path: Path, capsys: pytest.CaptureF
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "2 configurations"
     assert [line.split()[:3] for line in lines[4:6]] == [["EnvCfg", "16.67", "ms"], ["SlowCfg", "200", "ms"]]
-    assert "Read from Python source without running it; what is computed is not seen." in lines
+    assert "Read from Python source, not run; what is computed, and tasks named Play, are not seen." in lines
 
 
 def test_a_file_of_a_run_that_is_not_recognised_is_a_finding_and_named(
@@ -60,13 +60,54 @@ def test_a_file_of_a_run_that_is_not_recognised_is_a_finding_and_named(
     agent = run / "params" / "agent.yaml"
     (run / "params" / "deploy.yaml").write_text("joints: 12\n")
     assert explain(str(run), "--strict") == 0
-    assert "Not read: 1 file (run/params/deploy.yaml: of no library that is known here)." in capsys.readouterr().out
+    assert "Not read: 1 file (params/deploy.yaml: of no library that is known here)." in capsys.readouterr().out
     agent.write_text(agent.read_text().replace("algorithm:", "algoritm:"))
     assert explain(str(tmp_path), "--strict", "--json") == 1
     said = json.loads(capsys.readouterr().out)
     assert {*said["not_read"]} == {"run/params/agent.yaml", "run/params/deploy.yaml"}
     findings = said["configurations"][0]["findings"]
     assert [each["place"] for each in findings if each["kind"] == "not-recognised"] == ["params/agent.yaml"]
+
+
+def test_what_may_mean_time_in_a_deployment_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "sim2sim.yaml"
+    settings = {"simulation_dt": 0.005, "control_decimation": 4, "lowpass_alpha": 0.9, "obs_history_len": 6}
+    file.write_text(json.dumps(settings | {"cutoff_freq": 5.0, "ramp_steps": 100, "action_scale": 0.25}))
+    assert explain(str(file)) == 0
+    lines = [line.split(maxsplit=3) for line in capsys.readouterr().out.splitlines()]
+    assert [" ".join(line[3].split()) for line in lines if line[:3] == ["may", "mean", "time"]] == [
+        "lowpass_alpha 0.9 check",
+        "obs_history_len 6 0.12 s if it counts cycles",
+        "cutoff_freq 5 a rate: stays",
+        "ramp_steps 100 2 s if it counts cycles",
+    ]
+    assert main(["transfer", str(file), "--to", "10ms"]) == 2
+    assert (
+        "sim2sim.yaml is of deployment, which 'cycletime explain' reads and nothing carries." in capsys.readouterr().err
+    )
+
+
+def test_a_deployment_and_another_run_in_a_run_s_folder_are_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write_run(tmp_path / "run")
+    (run / "params" / "deploy.yaml").write_text("step_dt: 0.01\n")
+    assert explain(str(run), "--json") == 0
+    (_, second) = json.loads(capsys.readouterr().out)["configurations"]
+    assert [each["kind"] for each in second["findings"]] == ["deployed-at-another-rate"]
+    assert explain(str(run)) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith(("run:", "params/deploy.yaml:"))] == [
+        "run: isaac-lab, rsl-rl, PPO",
+        "params/deploy.yaml: deployment",
+    ]
+    write_run(run / "old")
+    assert explain(str(run)) == 0
+    assert [line.split()[:3] for line in capsys.readouterr().out.splitlines()[4:7]] == [
+        ["run", "20", "ms"],
+        ["params/deploy.yaml", "10", "ms"],
+        ["old", "20", "ms"],
+    ]
 
 
 def test_an_episode_in_seconds_stays_in_seconds_where_no_cycle_time_is_known(

@@ -147,7 +147,7 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         ("ppo --from 16ms --to 4ms --from-library sb3 n_steps=many", "n_steps is 'many': only a number can be carried"),
         ("missing.yml --env A --from 16ms --to 4ms", "There is no file or folder missing.yml."),
-        (". --env A --from 16ms --to 4ms", ". is of no library that was recognised"),
+        (". --env A --from 16ms --to 4ms", ". has runs in it: give the folder of one, such as docs/examples/"),
         ("/dev/zero --env A --from 16ms --to 4ms", "/dev/zero is a device: give a regular file."),
         (
             f"{__file__} --algorithm dqn --env A --from 16ms --to 4ms",

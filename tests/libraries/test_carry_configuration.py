@@ -171,6 +171,11 @@ def test_what_was_rounded_is_told(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", ISAAC_ENV.replace("history_length: 5", "history_length: 3"))
     (change,) = [each for each in carry(run, "40ms").changes if each.name == "env.observations.policy.history_length"]
     assert (change.new, change.reason[-16:]) == (2, "rounded from 1.5"), "one frame would be no history"
+    for length, new in ((3, 2), (1, 1)):  # of a sensor, whose single reading is no history
+        sensor = CONTACT_SENSOR.replace("0.005", "0.02").replace("3", str(length))
+        env = ISAAC_ENV.replace(CONTACT_SENSOR, sensor)
+        changes = carry(write_run(tmp_path / str(length), env), "60ms").changes
+        assert [each.new for each in changes if each.name.endswith("forces.history_length")] == [new]
 
 
 CONTACT_SENSOR = "update_period: 0.005\n    history_length: 3"
@@ -183,6 +188,9 @@ def test_a_sensor_s_history_counts_its_updates(period: str, carried: int | None,
     changed = carry(write_run(tmp_path / "run", env), "10ms").changed()
     assert changed.get("env.scene.contact_forces.history_length") == carried
     assert changed.get("env.scene.contact_forces.update_period") == (0.01 if carried else None)
+    (kept,) = [each for each in carry(tmp_path / "run", "10ms").changes if each.name.endswith("forces.history_length")]
+    physics = "it counts steps of the physics" if period == "0.0" else "it counts the sensor's updates"
+    assert kept.reason == (physics if carried is None else "it counts the sensor's updates, one per cycle")
 
 
 @pytest.mark.parametrize(("module", "squared"), [("my_tasks.velocity.mdp", True), ("velocity.config.spot.mdp", False)])
@@ -277,17 +285,106 @@ def test_a_direct_environment_s_rewards_are_named(tmp_path: Path) -> None:
     assert named(carried, "yours") == {"rew_scale_alive": 0.5, "rew_scale_terminated": -1.0}
 
 
-def test_rewards_go_by_their_functions(tmp_path: Path) -> None:
-    def weight(function: str) -> float | None:
-        env = ISAAC_ENV.replace("rewards:track_lin_vel_xy_exp", f"rewards:{function}")
-        (tmp_path / "env.yaml").write_text(env)
-        found = carry(tmp_path / "env.yaml", "10ms").changed().get("rewards.track_lin_vel_xy_exp.weight")
-        return None if found is None else float(found)
+@pytest.mark.parametrize(
+    ("function", "factor", "reason"),
+    [
+        ("feet_air_time", 2.0, "an event is paid once, times the cycle time"),  # when a foot lands
+        ("is_terminated", 2.0, "an event is paid once, times the cycle time"),
+        ("feet_air_time_positive_biped", 1.0, "taken as a rate per second: "),  # as long as one foot is in the air
+        ("joint_acc_l2", 1.0, "taken as a rate per second: "),
+        ("open_drawer_bonus", 1.0, "taken as a rate per second: "),  # as long as the drawer is open
+        ("success_reward", 1.0, "taken as a rate per second: "),
+        ("mystery", 1.0, "not known, so taken as a rate per second: check"),
+        *((name, 2.0, "by its name an event") for name in ("reached_goal_bonus", "success", "fall_penalty", "fallen")),
+        *((name, 2.0, "by its name an event") for name in ("first_contact", "touchdown_impact", "bonus_term")),
+        ("action_rate_l2_clamped", 2.0, "a squared difference"),
+        (
+            "action_acc_l2",
+            4.0,
+            "a squared second difference: between what keeps the noise's share (x1) and that of smoo",
+        ),
+        ("action_smoothness_2", 4.0, "a squared second difference"),
+    ],
+)
+def test_rewards_go_by_their_functions(function: str, factor: float, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "env.yaml").write_text(ISAAC_ENV.replace("rewards:track_lin_vel_xy_exp", f"rewards:{function}"))
+    changes = carry(tmp_path / "env.yaml", "10ms").changes
+    (change,) = [each for each in changes if each.name == "rewards.track_lin_vel_xy_exp.weight"]
+    assert (change.new, change.reason[: len(reason)]) == (factor, reason)
 
-    assert weight("feet_air_time") == 2.0, "paid when a foot lands"
-    assert weight("feet_air_time_positive_biped") is None, "paid as long as one foot is in the air"
-    assert weight("is_terminated") == 2.0
-    assert weight("joint_acc_l2") is None
+
+def _with_actions(terms: str) -> str:
+    return ISAAC_ENV.replace("commands:\n", f"actions:\n{terms}\ncommands:\n")
+
+
+@pytest.mark.parametrize(
+    ("term", "treatments"),
+    [
+        ("class_type: 'm:RelativeJointPositionAction', scale: 0.5", {"scale": ("kept", 0.5)}),  # at each physics step
+        ("class_type: 'm:JointPositionAction', scale: 0.5", {}),
+        ("class_type: 'm:X', scale: 0.5, controller: {use_relative_mode: true}", {"scale": ("yours", 0.25)}),
+        ("class_type: 'm:RMPFlowAction', scale: 0.5, use_relative_mode: true", {"scale": ("yours", 0.25)}),
+        (
+            "class_type: 'm:OSC', position_scale: 0.1, orientation_scale: 0.2, stiffness_scale: 9.0, "
+            "controller_cfg: {target_types: [pose_rel, wrench_abs]}",
+            {"position_scale": ("yours", 0.05), "orientation_scale": ("yours", 0.1)},
+        ),
+        ("class_type: 'm:OSC', position_scale: 0.1, controller_cfg: {target_types: [pose_abs]}", {}),
+    ],
+)
+def test_increments_of_actions_are_named(term: str, treatments: dict[str, tuple[str, float]], tmp_path: Path) -> None:
+    (tmp_path / "env.yaml").write_text(_with_actions(f"  arm: {{{term}}}"))
+    changes = carry(tmp_path / "env.yaml", "10ms").changes
+    found = {each.name.rpartition(".")[2]: (each.treatment, each.new) for each in changes if "actions." in each.name}
+    assert found == treatments
+
+
+def test_names_that_look_like_time_are_named(tmp_path: Path) -> None:
+    looks = "max_delay: 4, smoothing: 0.9, beta: 0.3, obs_history_len: 6, wrench_prob: 0.1, "
+    looks += "patience: 25, max_consecutive: 5, update_every: 10, start_iter: 100, force_prob_range: [0.1, 0.2]"
+    others = "max_iterations: 5, log_std: 0.1, scale: 0.5, solver_iteration_count: 4, max_consecutive_success: 0"
+    (tmp_path / "env.yaml").write_text(_with_actions(f"  my: {{{looks}}}\n  other: {{{others}}}"))
+    (note,) = [each for each in carry(tmp_path / "env.yaml", "10ms").notes if each.startswith("May mean time")]
+    names = [each.partition(":")[0] for each in looks.split(", ") if ":" in each]
+    assert [each.removeprefix("actions.my.") for each in note.rstrip(".").partition(": ")[2].split(", ")] == names
+
+
+@pytest.mark.parametrize(("period", "prob"), [(0, 0.25**0.5), (5, None)])
+def test_a_chance_to_hold_a_delay_is_one_per_step_or_per_period(period: int, prob: float, tmp_path: Path) -> None:
+    term = f"    joint_pos:\n      delay_hold_prob: 0.25\n      delay_update_period: {period}\n"
+    (tmp_path / "env.yaml").write_text(ISAAC_ENV.replace("    joint_pos:\n", term))
+    changed = carry(tmp_path / "env.yaml", "10ms").changed()
+    head = "observations.policy.joint_pos.delay"
+    assert (changed.get(f"{head}_hold_prob"), changed.get(f"{head}_update_period")) == (prob, 2 * period or None)
+
+
+def _curriculum(params: str) -> str:
+    return ISAAC_ENV.replace(
+        "commands:\n", f"  more:\n    params: {{{params}}}\nactions: {{joint: {{alpha: 0.75}}}}\ncommands:\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("params", "changed", "yours"),
+    [
+        ("address: rewards.termination_penalty.weight, modify_params: {value: -400, num_steps: 50}", (-800, 100), {}),
+        ("address: reward_manager.cfg.termination_penalty.weight, modify_params: {value: -3.0}", (-6.0,), {}),
+        ("address: actions.joint.alpha, modify_params: {value: 0.5}", (1 - 0.5**0.5,), {}),
+        ("address: rewards.track_lin_vel_xy_exp.weight, modify_params: {value: 2.0}", (), {}),
+        ("address: rewards.termination_penalty.weight, modify_params: {final: -400.0}", (), {"final": -800.0}),
+        ("address: commands.base.ranges.pos_x, modify_params: {value: [0.0, 1.0]}", (), {}),
+        ("term_name: action_rate_l2, initial_weight: -0.01, end_step: 9", (), {"initial_weight": -0.02}),
+        ("reward_name: action_rate_l2, weight_stages: [{step: 500, weight: -0.1}]", (1000, -0.2), {}),
+    ],
+)
+def test_what_a_curriculum_sets_is_carried_as_the_setting_is(
+    params: str, changed: tuple[float, ...], yours: dict[str, float], tmp_path: Path
+) -> None:
+    (tmp_path / "env.yaml").write_text(_curriculum(params))
+    carried = carry(tmp_path / "env.yaml", "10ms")
+    assert tuple(new for name, new in carried.changed().items() if ".more." in name) == pytest.approx(changed)
+    found = {name.rpartition(".")[2]: new for name, new in named(carried, "yours").items() if ".more." in name}
+    assert found == yours
 
 
 def test_a_zoo_entry_and_a_model(tmp_path: Path) -> None:
@@ -337,7 +434,11 @@ def test_other_numbers_of_environments(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run")
     for to_dt in (None, "20ms"):
         carried = carry(run, to_dt, to_num_envs=1024)
-        assert carried.changed() == {"agent.num_steps_per_env": 96, "env.scene.num_envs": 1024}
+        assert carried.changed() == {
+            "agent.num_steps_per_env": 96,
+            "env.scene.num_envs": 1024,
+            "env.curriculum.action_rate.params.num_steps": 48_000,
+        }
         assert carried.notes[:2] == (
             "4096 environments become 1024 with 98304 samples in a batch, and so as many updates per second of "
             "experience: recommended. A rollout lasts 1.92 s in each, and did 0.48 s.",
@@ -355,7 +456,16 @@ def test_other_numbers_of_environments(tmp_path: Path) -> None:
     carried = carry(tmp_path / "skrl.yaml", "10ms", from_dt="20ms", n_envs=512, to_num_envs=256)
     assert carried.changed() == {"agent.rollouts": 64, "trainer.timesteps": 9600}
     (length,) = [each for each in carried.changes if each.name == "trainer.timesteps"]
-    assert length.reason == "as many seconds in all"
+    assert length.reason == "it counts steps of all environments at once: as many seconds in all"
+    says = "  experiment: {checkpoint_interval: 400}\n  rewards_shaper_scale"
+    own = SKRL.replace("memory_size: -1", "memory_size: 16").replace("  rewards_shaper_scale", says)
+    (tmp_path / "own.yaml").write_text(own)
+    carried = carry(tmp_path / "own.yaml", "10ms", from_dt="20ms", n_envs=512, to_num_envs=256)
+    sizes = {"agent.rollouts": 64, "memory.memory_size": 64, "agent.experiment.checkpoint_interval": 1600}
+    assert carried.changed() == {**sizes, "trainer.timesteps": 9600}
+    assert {each.reason for each in carried.changes if each.name == "memory.memory_size"} == {"as long as the rollout"}
+    same = carry(run, "10ms", to_num_envs=8192)
+    assert named(same, "kept")["env.curriculum.action_rate.params.num_steps"] == 12_000, "not changed by both"
     (tmp_path / "endless.yaml").write_text(SKRL.replace("timesteps: ", "timesteps: .inf  # "))
     carried = carry(tmp_path / "endless.yaml", None, from_dt="20ms", n_envs=512, to_num_envs=256)
     assert carried.changed() == {"agent.rollouts": 32}
@@ -398,6 +508,10 @@ def test_a_cycle_that_the_physics_cannot_make_is_refused(tmp_path: Path) -> None
     (tmp_path / "a.json").write_text(json.dumps(PLAYGROUND_ENV))
     with pytest.raises(InputError, match="are 8ms and 12ms"):
         carry(tmp_path / "a.json", "10ms")
+    (tmp_path / "a.json").write_text(json.dumps(PLAYGROUND_ENV | {"action_repeat": 2}))
+    with pytest.raises(InputError, match="are 16ms and 24ms"):
+        carry(tmp_path / "a.json", "20ms")
+    assert carry(tmp_path / "a.json", "24ms").changed()["ctrl_dt"] == 0.012
 
 
 def test_mjlab_s_one_environment_is_a_default_that_its_command_line_replaces(tmp_path: Path) -> None:
@@ -442,3 +556,18 @@ def test_files_of_a_folder_that_were_not_taken_are_named(tmp_path: Path) -> None
     (tmp_path / "notes.json").write_text('{"color": "red"}')
     notes = carry(tmp_path, "10ms", from_dt="20ms").notes
     assert "Files of the folder that were not read: broken.yaml, notes.json." in notes
+
+
+@pytest.mark.parametrize("beside", ["a/metrics.json", "b/hparams.yaml", "summary.json", "a/params/deploy.yaml"])
+def test_a_folder_of_several_runs_is_refused_whatever_else_is_in_it(beside: str, tmp_path: Path) -> None:
+    write_run(tmp_path / "a")
+    write_run(tmp_path / "b")
+    (tmp_path / beside).write_text('{"a": 1}')
+    with pytest.raises(InputError, match=r"has runs in it: give the folder of one, such as .*b\."):
+        read_configuration(tmp_path)
+
+
+def test_a_run_in_a_run_s_folder_is_named(tmp_path: Path) -> None:
+    write_run(write_run(tmp_path / "run") / "old")
+    notes = carry(tmp_path / "run", "10ms").notes
+    assert "Files of the folder that were not read: old/params/agent.yaml, old/params/env.yaml." in notes

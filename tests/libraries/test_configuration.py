@@ -184,6 +184,30 @@ ANCHORS = "decimation: 4\nsim: {dt: 1}\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n
 
 
 @pytest.mark.parametrize(
+    ("content", "asked", "algorithm"),
+    [
+        (SKRL, "sac", "agent.class PPO"),
+        (SKRL, "ppo", "ppo"),
+        (SKRL.replace("class: PPO", "class: IPPO"), None, "ppo"),
+        (SKRL.replace("class: PPO", "class: AMP"), None, "amp"),
+        (SKRL.replace("class: PPO", "class: AMP"), "ppo", "ppo"),
+        (RL_GAMES, None, "ppo"),
+        (RL_GAMES.replace("a2c_continuous", "amp_continuous"), None, "amp_continuous"),
+        (RSL_RL_AGENT.replace("class_name: PPO", "class_name: Distillation"), None, "distillation"),
+        (json.dumps(BRAX), "sac", "unroll_length 20"),
+        (json.dumps({"num_timesteps": 5, "discounting": 0.9, "grad_updates_per_step": 8}), "ppo", "grad_updates_per_s"),
+    ],
+)
+def test_the_algorithm_is_what_the_file_says(content: str, asked: str | None, algorithm: str, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(content)
+    if asked in (None, algorithm):
+        assert read_configuration(tmp_path / "a.yaml", algorithm=asked).algorithm == algorithm
+    else:
+        with pytest.raises(InputError, match=f"{algorithm}.* is of .*: leave --algorithm {asked} out"):
+            read_configuration(tmp_path / "a.yaml", algorithm=asked)
+
+
+@pytest.mark.parametrize(
     ("name", "content", "says"),
     [
         ("a.yaml", ANCHORS, "more than 20000 values"),
@@ -196,12 +220,12 @@ ANCHORS = "decimation: 4\nsim: {dt: 1}\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n
         ("a.json", '{"a": 1, "a": 2}', "'a' is there twice"),
         ("a.json", '{"a": 1' + "0" * 5000 + "}", "A number of 5001 digits is there"),
         ("a.json", '{"a": ', "Line 1 is not valid JSON"),
+        ("a.yaml", "algorithm: {gamma: 0.99, lam: 0.95}\n", "is of no library that was recognised (it has algorithm)"),
         ("a.yaml", RSL_RL_AGENT + "seed: 43\n", "'seed' is there twice"),
         ("a.yaml", "- 1\n", "expected a mapping"),
         ("a.yaml", "", "The file is empty"),
         ("a.txt", "--gamma 0.9 --gamma 0.8 --total-timesteps 5 --num-minibatches 3", "--gamma is there twice"),
         ("a.yaml", "x" * 2_000_000, "at most 1048576 are read"),
-        ("a.yaml", RSL_RL_AGENT.replace("class_name: PPO", "class_name: Distillation"), "no other of it"),
         ("a.yaml", ZOO, "is an RL Zoo file: say which entry with --env, such as one of Hopper-v5"),
         ("model.zip", "PK\x03\x04 no zip", "is no zip file that can be read"),
         ("a.json", json.dumps({"a": BRAX, "b": BRAX}), "has the settings of 2 agents (a.json.a, a.json.b)"),

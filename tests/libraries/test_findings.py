@@ -74,6 +74,12 @@ def test_a_comment_says_another_rate(name: str, comment: str, contradicts: bool)
         assert "sim.dt 0.005 x decimation 4 is 50 Hz (20 ms)" in only(found).sentence
 
 
+def test_a_name_of_trifinger_s_is_no_slip_of_anymal_terrain_s() -> None:
+    env = {"sim.dt": 0.02, "env.numEnvs": 64, "env.control_decimation": 1}
+    assert kinds(configuration(env, {}, environment="isaac-gym")) == set()
+    assert kinds(configuration(env | {"env.controlFrequencyIn": 1}, {}, environment="isaac-gym")) == {"misspelt"}
+
+
 @pytest.mark.parametrize(("comment", "contradicts"), [("simulation at 200Hz", False), ("100 Hz", True)])
 def test_a_comment_on_the_physics_of_a_deployment(comment: str, contradicts: bool) -> None:
     env = {"policy_dt": 0.02, "sim_dt": 0.005}

@@ -8,7 +8,7 @@ import pytest
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.libraries import LIBRARIES, given_cycle_time
-from cycletime.libraries.time_keys import PREFIXES, TIME_KEYS, carry_time_keys, environment_keys
+from cycletime.libraries.time_keys import PREFIXES, TIME_KEYS, carry_time_keys, environment_keys, stated_cycle_time
 from cycletime.rules import PPO, SAC
 
 ANYMAL: dict[str, Any] = {  # of Isaac Lab's velocity task, as params/env.yaml and params/agent.yaml have them
@@ -131,6 +131,23 @@ def test_the_cycle_time_is_read_where_it_is_said(library: str, said: dict[str, A
     assert (None if found is None else str(found)) == dt
 
 
+@pytest.mark.parametrize(
+    ("library", "said", "dt", "says"),
+    [
+        ("isaac-gym", {"sim.dt": 0.005}, "5ms", "sim.dt 0.005 x env.controlFrequencyInv 1 (default)"),
+        ("isaac-gym", {"sim.dt": 0.005, "env.controlFrequencyInv": 2}, "10ms", "0.005 x env.controlFrequencyInv 2"),
+        ("isaac-gym", {"sim.dt": 0.005, "env.control.decimation": 4}, "20ms", "0.005 x env.control.decimation 4"),
+        ("mujoco-playground", {"ctrl_dt": 0.02}, "20ms", "ctrl_dt 0.02 x action_repeat 1 (default)"),
+    ],
+)
+def test_what_makes_the_cycle_time_is_said_and_a_default_marked(
+    library: str, said: dict[str, Any], dt: str, says: str
+) -> None:
+    found = stated_cycle_time(library, said)
+    assert found is not None
+    assert (str(found[0]), found[1].endswith(says)) == (dt, True)
+
+
 def test_keys_are_of_libraries_that_there_are() -> None:
     assert set(TIME_KEYS) <= set(LIBRARIES)
     assert set(PREFIXES) <= set(LIBRARIES)
@@ -183,3 +200,13 @@ def test_isaac_lab_s_number_of_environments_is_known_beside_any_agent() -> None:
     assert (read.batch, read.at("10ms").to("rl-games")["params.config.num_actors"]) == (24 * 4096, 4096)
     with pytest.raises(InputError, match=r"n_envs is 8 and skrl's env\.scene\.num_envs is 4096"):
         PPO.from_("skrl", dt="20ms", n_envs=8, **number)
+
+
+def test_a_memory_as_long_as_the_rollout_stays_so_with_the_cycle_time_and_the_environments() -> None:
+    said = {"rollouts": 24, "memory.memory_size": 24, "trainer.timesteps": 100}
+    exported = PPO.from_("skrl", dt="20ms", n_envs=4096, **said).at("10ms").to("skrl", n_envs=2048)
+    assert [exported[name] for name in said] == [96, 96, 400]
+    alone = PPO.from_("skrl", dt="20ms", n_envs=4096, **said).to("skrl", n_envs=2048)
+    assert [alone[name] for name in said] == [48, 48, 200]
+    other = PPO.from_("skrl", dt="20ms", n_envs=4096, **{**said, "memory.memory_size": 100}).at("10ms").to("skrl")
+    assert "Kept: memory.memory_size 100 (not equal to rollouts)." in other.notes

@@ -72,7 +72,7 @@ def _lines(explained: Sequence[tuple[Configuration, list[Finding]]]) -> list[str
     if any(not each.uses_defaults for each, _ in explained):
         unseen = sorted({name for each, _ in explained for name in each.unseen})
         shown = ", ".join(unseen[:6]) + (f" and {len(unseen) - 6} more" if len(unseen) > 6 else "")
-        lines += ["", "Read from Python source without running it; what is computed is not seen."]
+        lines += ["", "Read from Python source, not run; what is computed, and tasks named Play, are not seen."]
         lines += [f"Base classes that are not in reach: {shown}."] if unseen else []
     if all(each.dt_s is None for each, _ in explained):
         lines += ["", "No cycle time is said: give --dt TIME for the meaning in seconds."]
@@ -99,13 +99,16 @@ def _place_lines(finding: Finding, names: Sequence[str], several: bool) -> list[
     return [f"  {text}" for text in (finding.place, where if several else "") if text]
 
 
+def _whole(one: Configuration) -> list[str]:
+    names = dict.fromkeys([one.environment, one.library, one.algorithm and one.algorithm.upper()])
+    rows = [row[:3] for row in describe(one)]
+    kind = ", ".join(filter(None, names))
+    return [f"{one.name}: {kind}", "", *align_columns([("what", "setting", "meaning"), *rows])]
+
+
 def _table(several: Sequence[Configuration]) -> list[str]:
-    if len(several) == 1:
-        (one,) = several
-        names = dict.fromkeys([one.environment, one.library, one.algorithm and one.algorithm.upper()])
-        rows = [row[:3] for row in describe(one)]
-        kind = ", ".join(filter(None, names))
-        return [f"{one.name}: {kind}", "", *align_columns([("what", "setting", "meaning"), *rows])]
+    if len(several) < 2 + any(each.environment == "deployment" for each in several):  # a run, and what it is run with
+        return [line for one in several for line in ("", *_whole(one))][1:]
     header = ("configuration", "cycle time", "discount", "trace", "rollout", "episode", "environments")
     cells = [
         (

@@ -7,6 +7,7 @@ What a library said besides is given back to it as it was.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from fractions import Fraction
 from math import isclose
 from typing import Any, TypeVar
 
@@ -62,11 +63,14 @@ def export_values(values: Hyperparameters, library: str, n_envs: int | None) -> 
         known = table_names(words)
         known |= setting_prefixes(known)
         changes: list[TimeChange] = []
-        if values.dt != source.dt:
+        if values.dt != source.dt or n_envs != source.n_envs:
             moved = together if any(said.get(each) != source.values.get(each) for each in together) else ()
             by_rule = () if isinstance(words, OffPolicyTable) else at_first  # which may come out the same
-            left = [each for each in said if each not in (*moved, *by_rule) and said[each] == source.values.get(each)]
-            changes = carry_time_keys(name, said, values.dt / source.dt, left)
+            kept = [each for each, value in source.values.items() if said.get(each) == value]
+            left = [each for each in kept if each not in (*moved, *by_rule)]
+            ruled = {each: value for each, value in said.items() if value != source.values.get(each)}
+            envs = Fraction(n_envs, source.n_envs)
+            changes = carry_time_keys(name, source.values, values.dt / source.dt, left, None, envs, ruled)
             said |= {each.name: each.new for each in changes if each.treatment == "carried"}
             notes += time_notes(changes)
             carries_rate = getattr(values, "learning_rate", None) != getattr(first_read, "learning_rate", None)

@@ -5,7 +5,6 @@ The agent's values follow a rule; the rest follows what `cycletime.libraries.tim
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -32,25 +31,17 @@ from cycletime.libraries.time_keys import (
     carry_time_keys,
     cycle_time_names,
     environment_keys,
+    looks_like_time,
 )
 from cycletime.libraries.yaml_edit import value_at
 from cycletime.libraries.zoo import NOISE, as_zoo_file, with_cycle_time_wrapper
 from cycletime.rules import ALGORITHMS, Rule
 from cycletime.rules.hyperparameters import Hyperparameters, part_names
-from cycletime.rules.laws import nearest_whole
 from cycletime.rules.quantities import check_count, format_seconds
 from cycletime.rules.sac import SAC, OffPolicy
 
 _MOST_NAMED = 5
-_LOOKS_LIKE_TIME = re.compile(
-    r"(^|_)(steps?|delay|lag|period|interval|freq(uency)?|hz|fps|horizon|history|decay|alpha|dt|"
-    r"duration|timeout|time|window|hold|frames?|decimation|timesteps|ema|average|filter)($|_(s|ms|steps|min|max|range))"
-)
-_FILTER = re.compile(r"\bmodifiers\.\d+\.[AB]$")
 _MINIBATCHES = "n_minibatches"
-_NO_TIME = re.compile(
-    r"weight_decay|noise_step|height_step|^env_wrapper\.|^models\.|^env\.viewer\.|^_|^(start_time|num_timesteps)$"
-)
 
 
 class Change(NamedTuple):
@@ -183,7 +174,7 @@ def _n_envs(configuration: Configuration, given: int | None) -> int | None:
 
 def _notes_on_unknown(configuration: Configuration) -> list[str]:
     unknown = configuration.unknown
-    named = [name for name in unknown if _looks_like_time(configuration.settings[name])]
+    named = [name for name in unknown if _may_mean_time(configuration.settings[name])]
     notes = []
     if named:
         notes.append(f"May mean time and are not known here, so check them: {', '.join(named)}.")
@@ -198,13 +189,10 @@ def _notes_on_unknown(configuration: Configuration) -> list[str]:
     return notes
 
 
-def _looks_like_time(setting: Setting) -> bool:
+def _may_mean_time(setting: Setting) -> bool:
     numbers = setting.value if isinstance(setting.value, list) else [setting.value]
-    if not numbers or any(isinstance(each, bool) or not isinstance(each, int | float) for each in numbers):
-        return False
-    last = setting.name.rpartition(".")[2].lower()
-    looks = bool(_LOOKS_LIKE_TIME.search(last) or _FILTER.search(setting.name))
-    return any(numbers) and looks and not _NO_TIME.search(setting.name)
+    are_numbers = all(isinstance(each, int | float) and not isinstance(each, bool) for each in numbers)
+    return any(numbers) and are_numbers and looks_like_time(setting.name)
 
 
 @dataclass
@@ -230,9 +218,9 @@ class _Transfer:
             return
         repeats = configuration.setting("action_repeat")
         of_playground = (configuration.environment or configuration.library) == "mujoco-playground"
-        cycle = Duration(self.to_dt.exact_s / repeats.value) if repeats and of_playground else self.to_dt
+        held = repeats.value if repeats and of_playground else 1
         try:
-            cycle_steps(cycle, step.value)
+            cycle_steps(self.to_dt, Duration(step.value) * held)
         except InputError as error:
             raise InputError(f"{error} Or change {step.name}, which is {step.value}, first.") from None
 
@@ -322,19 +310,6 @@ class _Transfer:
 
     def _time_changes(self, library: str, found: Collection[TimeChange]) -> list[TimeChange]:
         """Those of the agent's side; how rewards are to be scaled depends on how the environment pays them."""
-        if library == "skrl" and self.to_num_envs and self.n_envs:  # whose training counts the steps of one environment
-            factor, new = Fraction(self.n_envs, self.to_num_envs), {each.name: each.new for each in found}
-            lengths = {
-                name: each.value
-                for name, each in self.configuration.agent.items()
-                if name.rpartition(".")[2] == "timesteps" and self.configuration.positive(each)
-            }
-            return [each for each in found if each.name not in lengths] + [
-                TimeChange(
-                    name, old, nearest_whole(Fraction(new.get(name, old)) * factor), "carried", "as many seconds in all"
-                )
-                for name, old in lengths.items()
-            ]
         if library != "mujoco-playground" or self.rho == 1:
             return list(found)
         settings = self.configuration.of("agent")
@@ -375,11 +350,12 @@ class _Transfer:
 
     def carry_environment(self) -> list[Change]:
         environment = self.configuration.environment
-        if environment is None or self.rho == 1:
+        if environment is None:
             return []
         settings = self.configuration.of("environment")
         keys = environment_keys(environment, settings, trainer=False)
-        changes = carry_time_keys(environment, settings, self.rho, list(settings), keys)
+        envs = Fraction(self.to_num_envs or 1, (self.n_envs if self.to_num_envs else None) or 1)
+        changes = carry_time_keys(environment, settings, self.rho, list(settings), keys, envs)
         return [self._time_change("environment", each) for each in changes]
 
     def carry_num_envs(self) -> list[Change]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from math import ceil
 from typing import NamedTuple
 
 from cycletime.libraries.configuration import Configuration, Setting
+from cycletime.libraries.time_keys import looks_like_time
 from cycletime.rules.quantities import format_seconds, smoothing_in_seconds
+
+_OF_CYCLE, _RATE = re.compile(r"dt$|decimation$"), re.compile(r"freq|_hz$")
 
 
 class Row(NamedTuple):
@@ -56,12 +60,15 @@ def _describe_environment(c: Configuration, dt: float | None) -> Iterator[Row]:
         if last in ("history_length", "history_len", "frame_stack", "c_frame_stack", "include_history_steps"):
             if number and number > 1 and dt and not name.startswith("scene."):  # sensors count physics steps
                 yield _row("history", each, _span(number, dt))
-        elif last in ("min_delay", "max_delay") and number and c.physics_dt_s:
+        elif last in ("min_delay", "max_delay") and number and c.physics_dt_s and not name.startswith("actions."):
             yield _row("delay", each, f"{format_seconds(number * c.physics_dt_s)}, counted in physics steps")
         elif last == "alpha" and name.startswith("actions.") and number and number < 1 and dt:
             yield _row("filter", each, f"time constant {format_seconds(smoothing_in_seconds(number, dt))}")
         elif last == "update_period" and number:
             yield _row("sensor period", each, format_seconds(number))
+        elif c.environment == "deployment" and number and looks_like_time(last) and not _OF_CYCLE.search(last):
+            steps = f"{_span(number, dt)} if it counts cycles" if isinstance(each.value, int) else "check"
+            yield _row("may mean time", each, "a rate: stays" if _RATE.search(last) else steps)
     for each in c.curricula():
         updates = f", {each.value / c.rollout.value:.4g} updates" if c.rollout else ""
         yield _row("curriculum", each, f"{_span(each.value, dt)}{updates}")

@@ -23,8 +23,7 @@ from cycletime.libraries.configuration import (
 from cycletime.libraries.names import LIBRARIES
 from cycletime.libraries.python_source import SourceReader, Tree
 from cycletime.libraries.python_tasks import PythonTask, plain_settings, python_tasks
-from cycletime.libraries.recognise import is_zoo_file, recognise_parts
-from cycletime.libraries.time_keys import DEPLOYED_BY
+from cycletime.libraries.recognise import is_zoo_file, recognise_parts, simulated_environment
 from cycletime.rules.hyperparameters import nest_names
 
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -61,11 +60,18 @@ class Found:
     def read(self, path: Path, search: Search, root: Path) -> list[Configuration]:
         """What one file or run of a folder has; of one that is refused, why."""
         try:
-            return list(_in_file_or_run(path, search, root))
+            return self.read_whole(path, search, root)
         except InputError as error:
             why = str(error).removeprefix(f"{path}").lstrip(":/ ")
             self.not_read[_relative(path, root)] = _OF_OTHERS if isinstance(error, UnrecognisedError) else why
             return []
+
+    def read_whole(self, path: Path, search: Search, root: Path) -> list[Configuration]:
+        """What a file or a run has, and the files beside those that tell the run."""
+        read = list(_in_file_or_run(path, search, root))
+        folders = {file.path.parent for each in read for file in each.files}
+        beside = [path / name for each in read for name in each.left_out]
+        return [*read, *(one for file in beside if file.parent in folders for one in self.read(file, search, root))]
 
 
 def find_configurations(path: Path, search: Search | None = None) -> Found:
@@ -75,12 +81,10 @@ def find_configurations(path: Path, search: Search | None = None) -> Found:
         raise InputError(f"There is no file or folder {path}.")
     if path.is_file() and path.suffix == ".py":
         found.configurations += _in_python([path], search, path.parent, found)
-    elif path.is_file() or is_run_folder(path):
-        found.configurations += _in_file_or_run(path, search, path.parent if path.is_file() else path)
+    elif path.is_file() or (is_run_folder(path) and not any(path.glob("*/**/params/env.yaml"))):
+        found.configurations += found.read_whole(path, search, path.parent if path.is_file() else path)
     else:
         found.configurations += _in_tree(path, search, found)
-    for each in found.configurations:
-        found.not_read |= {f"{each.name}/{name}": _OF_OTHERS for name in each.left_out}
     if not found.configurations:
         raise InputError(
             f"{path} has no configuration that is known here: give a run's folder with params/env.yaml and agent.yaml, "
@@ -148,25 +152,13 @@ def _in_file_or_run(path: Path, search: Search, root: Path) -> Iterator[Configur
         if search.env_id is None and is_zoo_file(file.document) and any("n_timesteps" in each for each in entries):
             for name, entry in file.document.items():
                 if isinstance(entry, Mapping) and entry and name != "default":
-                    section = Section(file, (str(name),), "", entry, None, None, is_zoo_entry=True)
-                    algorithm = search.algorithm or section.algorithm()
+                    section = Section(file, (str(name),), "", entry, "stable-baselines3", None, is_zoo_entry=True)
+                    algorithm = section.algorithm(search.algorithm)
                     read = Configuration(str(path), "stable-baselines3", None, algorithm, section.settings())
                     yield replace(_timed(read, search, root), name=f"{_relative(path, root)} {name}")
             return
     read = read_configuration(path, library=search.library, algorithm=search.algorithm, env_id=search.env_id)
     yield _timed(read, search, root)
-
-
-def simulated_environment(document: Mapping[Any, Any]) -> str | None:
-    """What no library writes: environments of legged_gym's forks and of IsaacGymEnvs, and deployments of policies."""
-    if any(isinstance(document.get(name), float) for name in DEPLOYED_BY):
-        return "deployment"
-    simulation, control, env = (document.get(name) for name in ("sim", "control", "env"))
-    if not isinstance(simulation, Mapping) or "dt" not in simulation:
-        return None
-    if isinstance(control, Mapping) and "decimation" in control:
-        return "legged-gym"
-    return "isaac-gym" if isinstance(env, Mapping) and "numEnvs" in env else None
 
 
 def _timed(read: Configuration, search: Search, root: Path) -> Configuration:

@@ -20,7 +20,7 @@ from cycletime.libraries.names import LIBRARIES, Table, library_name, table_name
 from cycletime.libraries.on_policy import Brax, Counted, Puffer, Sized
 from cycletime.libraries.parameters import ParamName, is_near
 from cycletime.libraries.plain_yaml import KeyPath, is_saved_ordered_dict, repeated_keys
-from cycletime.libraries.recognise import is_zoo_file, recognise_algorithm, recognise_parts
+from cycletime.libraries.recognise import is_zoo_file, recognise_algorithm, recognise_parts, simulated_environment
 from cycletime.libraries.time_keys import (
     ENVIRONMENT_KEYS,
     PREFIXES,
@@ -28,6 +28,7 @@ from cycletime.libraries.time_keys import (
     cycle_time_names,
     environment_keys,
     find_key,
+    kind_name,
     means_time,
     stated_cycle_time,
 )
@@ -113,22 +114,22 @@ class Configuration:
     def problems(self) -> Iterator[tuple[str, str, str]]:
         """What would be passed over, by kind, in a sentence, with its place: a file, a name or a value."""
         for name in self.left_out:
-            if Path(name).name in ("env.yaml", "agent.yaml"):
+            if name in _FOLDER_FILES:
                 why = "mend the name in it that is missing or misspelt (of sim and decimation, or of algorithm and"
                 says = (
                     f"{name} is of no library that was recognised: {why} num_steps_per_env), or give the other alone."
                 )
                 yield "not-recognised", says, name
-        of_cycle = [name for name in cycle_time_names(self.environment or self.library or "").split(" and ") if name]
+        of_cycle = [*filter(None, re.split(" and | or ", cycle_time_names(self.environment or self.library or "")))]
         tables = table_names(self.table)
-        for side, known in ((self.env, of_cycle), (self.canonical, sorted(tables))):
+        for side, known in ((self.env, of_cycle[:1] + of_cycle[1:][-1:]), (self.canonical, sorted(tables))):
             missing = [name for name in known if name not in side]
             for name, each in side.items():
                 if meant := next((one for one in missing if name not in tables and is_near(name, one)), None):
                     yield "misspelt", f"{each.name} is no setting that is known; did you mean {meant}?", each.place
         words = {"discount": _DISCOUNT, "trace_decay": _SHARE, **dict.fromkeys(_COUNTS, _WHOLE)}
         needed = {word.name: needs for each, needs in words.items() if (word := getattr(self.table, each, None))}
-        for name, needs in {**needed, **dict(zip(of_cycle, (_POSITIVE, _WHOLE), strict=False))}.items():
+        for name, needs in {**needed, **dict(zip(of_cycle, (_POSITIVE, _WHOLE, _WHOLE), strict=False))}.items():
             stated = self.canonical.get(name) or self.env.get(name)
             if stated and not self._fits(stated, needs):
                 yield "impossible", f"{stated.name} is {stated.value!r}: it must be {needs}.", stated.place
@@ -204,7 +205,7 @@ class Configuration:
         tables, names = table_names(self.table), self._names
         known = [name for name in names if names[name] in tables or means_time(self.library or "", names[name])]
         left = [*self.env.items(), *((name, each) for name, each in self.agent.items() if name not in known)]
-        return tuple(each.name for name, each in left if not find_key(keys, name))
+        return tuple(each.name for name, each in left if not find_key(keys, kind_name(name, settings)))
 
     def setting(self, *names: str) -> Setting | None:
         """The first of these that the agent's or the environment's settings have with a number."""
@@ -345,8 +346,8 @@ def read_configuration(
     files = _files_in(path) if path.is_dir() else [read_config_file(path)]
     if is_saved_ordered_dict(files[0].text) and path.name == "config.yml" and path.with_name("args.yml").is_file():
         files.append(read_config_file(path.with_name("args.yml")))
-    taken = {file.path for file in files} if path.is_dir() else set()
-    beside = {each for folder in {each.parent for each in taken} for each in _candidates(folder)}
+    folders = {file.path.parent for file in files} if path.is_dir() else set()
+    beside = {each for folder in folders for each in (*_candidates(folder), *path.glob("*/**/params/*.yaml"))}
     saved = [file for file in files if file.path.name == "args.yml"]
     if saved and len(files) > 1:  # what the Zoo was started with, beside what it trained with
         files = [file for file in files if file not in saved]
@@ -354,6 +355,8 @@ def read_configuration(
         env_id = env_id or saved[0].document.get("env")
     sections = [section for file in files for section in _sections(file, library, env_id, in_folder=path.is_dir())]
     if not sections:
+        if kind := simulated_environment(files[0].document):
+            raise InputError(f"{path} is of {kind}, which 'cycletime explain' reads and nothing carries.")
         has = ", ".join(str(name) for file in files for name in list(file.document)[:6]) or "nothing"
         known = ", ".join(LIBRARIES)
         raise UnrecognisedError(
@@ -369,7 +372,7 @@ def read_configuration(
         str(path),
         found,
         environment.environment if environment else None,
-        algorithm or (agent.algorithm() if agent else None),
+        agent.algorithm(algorithm) if agent else algorithm,
         agent.settings() if agent else {},
         environment.settings() if environment else {},
         files=tuple(files),
@@ -377,7 +380,7 @@ def read_configuration(
         is_zoo_entry=agent is not None and agent.is_zoo_entry,
         env_id=env_id,
         unread=tuple(name for section in sections for name in section.unread()),
-        left_out=tuple(sorted(str(each.relative_to(path)) for each in beside - used)),
+        left_out=tuple(sorted(each.relative_to(path).as_posix() for each in beside - used)),
     )
 
 
@@ -392,6 +395,8 @@ def _files_in(folder: Path) -> list[ConfigFile]:
     if found := [folder / name for name in _FOLDER_FILES if (folder / name).is_file()]:
         return [read_config_file(path) for path in found]
     inside = _candidates(folder)
+    if not _recognised_files(inside[:_MOST_FILES]) and (runs := sorted(folder.glob("**/params/env.yaml"))):
+        raise InputError(f"{folder} has runs in it: give the folder of one, such as {runs[-1].parents[1]}.")
     if all(each.suffix == ".zip" for each in inside):
         # The Zoo's folder of a run has one for the environment beside its agents, LeRobot's one for the policy.
         inner = [_candidates(each) for each in folder.iterdir() if each.is_dir()]
@@ -404,8 +409,6 @@ def _files_in(folder: Path) -> list[ConfigFile]:
     if len(inside) > _MOST_FILES:
         raise InputError(f"{folder} has {len(inside)} files that could be a configuration: give one of them.")
     if not inside:
-        if runs := sorted(folder.glob("**/params/env.yaml")):
-            raise InputError(f"{folder} has runs in it: give the folder of one, such as {runs[-1].parents[1]}.")
         raise InputError(
             f"{folder} has no configuration that is known here: expected params/env.yaml and params/agent.yaml, "
             "config.yml with args.yml, train_config.json, or another .yaml, .json or .zip; of several runs give one."
@@ -442,12 +445,10 @@ class Section:
     def side(self) -> Side:
         return "agent" if self.agent else "environment"
 
-    def algorithm(self) -> str | None:
-        if self.is_zoo_entry:  # whose files are named so, and whose entries do not say it
-            first = self.file.path.stem.lower().partition("-")[0]
-            return first if first in ALGORITHMS else None
+    def algorithm(self, asked: str | None) -> str | None:
         values = {name: value for name, _, value in _flatten(self.values, ())}
-        return recognise_algorithm(self.agent, values) if self.agent else None
+        of_file = self.file.path.stem.lower().partition("-")[0] if self.is_zoo_entry else ""  # no entry says it
+        return recognise_algorithm(self.agent, values, asked, of_file) if self.agent else asked
 
     def settings(self) -> dict[str, Setting]:
         if not self.is_zoo_entry and self.file.kind == "yaml":

@@ -53,7 +53,7 @@ _RATE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(k?)Hz\b", re.IGNORECASE)
 _INVERSE = re.compile(r"(?<![\w.])1\.?0?\s*/\s*(\d+(?:\.\d+)?)")
 _RATE_IN_NAME = re.compile(r"(?<![A-Za-z\d])(\d{1,4})[ _-]?Hz(?![a-z])", re.IGNORECASE)
 _SETS_RATE = ("decimation", "sim.dt", "ctrl_dt", "sim_dt", "control.decimation", "sim.mujoco.timestep", "fps")
-_SETS_RATE_TOO = ("env.controlFrequencyInv", "action_repeat", "env.fps", "control.control_decimation")
+_ALSO = ("env.controlFrequencyInv", "env.control.decimation", "action_repeat", "env.fps", "control.control_decimation")
 _SPANS = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(ms|s|sec|secs|seconds?)\b(?!\s*/)")
 
 
@@ -61,7 +61,7 @@ def _rate_in_words(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Fi
     control = 1 / dt_s
     rates = [control, *([1 / c.physics_dt_s] if c.physics_dt_s else [])]
     for side in (c.env, c.canonical):
-        for name in (*_SETS_RATE, *_SETS_RATE_TOO):
+        for name in (*_SETS_RATE, *_ALSO):
             stated = side.get(name)
             said = _rates_of(stated.comment) if stated else []
             step_s = c.positive(stated)

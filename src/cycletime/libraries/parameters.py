@@ -103,7 +103,7 @@ class SettingsReader:
 
 
 _OF_DQN = ("exploration_fraction", "exploration_initial_eps", "exploration_final_eps")
-_SECTIONS = ("", "agent", "algo", "algorithm", "config", "params", "params.config", "policy", "ppo", "runner", "sac")
+SECTIONS = ("", "agent", "algo", "algorithm", "config", "params", "params.config", "policy", "ppo", "runner", "sac")
 """What a name may begin with, in some file or version, and still mean the setting itself."""
 _LONG_NAME = 6
 """Letters of a name that has no other one slip away from it."""
@@ -113,7 +113,7 @@ def _is_slip(given: str, known: str) -> bool:
     """Whether a name lacks its section, or is a typo of another."""
     head, _, last = given.rpartition(".")
     end = known.rpartition(".")[2]
-    in_section = head in _SECTIONS and (last == end or (len(end) >= _LONG_NAME and one_slip_apart(last, end)))
+    in_section = head in SECTIONS and (last == end or (len(end) >= _LONG_NAME and one_slip_apart(last, end)))
     return in_section or is_near(given.removeprefix("agent.").removeprefix("env."), known.removeprefix("env."))
 
 

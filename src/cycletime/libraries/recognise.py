@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from cycletime.errors import InputError
-from cycletime.libraries.parameters import one_slip_apart
+from cycletime.libraries.names import LIBRARIES, table_names
+from cycletime.libraries.parameters import SECTIONS, one_slip_apart
+from cycletime.libraries.time_keys import DEPLOYED_BY
 
 _OFF_POLICY_NAMES = (
     *("q_lr", "policy_lr", "buffer_size", "polyak", "agent.polyak", "min_replay_size", "max_replay_size"),
@@ -52,10 +54,23 @@ def _spelt(section: Mapping[Any, Any], levels: int) -> dict[Any, Any]:
     }
 
 
+def simulated_environment(document: Mapping[Any, Any]) -> str | None:
+    """What no library writes: environments of legged_gym's forks and of IsaacGymEnvs, and deployments of policies."""
+    if any(isinstance(document.get(name), float) for name in DEPLOYED_BY):
+        return "deployment"
+    simulation, control, env = (document.get(name) for name in ("sim", "control", "env"))
+    if not isinstance(simulation, Mapping) or "dt" not in simulation:
+        return None
+    if isinstance(control, Mapping) and "decimation" in control:
+        return "legged-gym"
+    return "isaac-gym" if isinstance(env, Mapping) and "numEnvs" in env else None
+
+
 def is_zoo_file(document: Mapping[Any, Any]) -> bool:
     entries = [entry for entry in document.values() if isinstance(entry, Mapping)]
     return (
         len(entries) == len(document) > 0
+        and not {*document} & {*SECTIONS}
         and not _agent_library(document)
         and any(_has_any(entry, "n_timesteps", "policy", "n_steps", "gamma", "<<") for entry in entries)
         and not any(_agent_library(entry) not in (None, "stable-baselines3") for entry in entries)
@@ -102,19 +117,37 @@ def _agent_library(document: Mapping[Any, Any]) -> str | None:
     return None
 
 
-def recognise_algorithm(library: str, settings: Mapping[str, Any]) -> str | None:
-    """The algorithm of a library's settings, by their dotted names; None where it has no rule here."""
-    if library == "rsl-rl":
-        named = settings.get("algorithm.class_name", "PPO")
-        if "PPO" not in str(named).upper():
-            raise InputError(f"algorithm.class_name is {named!r}: rsl-rl's PPO has rules, and no other of it.")
-        return "ppo"
+_CLASS_NAMES = {
+    "rsl-rl": ("algorithm.class_name", "runner.algorithm.class_name"),
+    "skrl": ("agent.class", "class"),
+    "rl-games": ("params.algo.name", "algo.name"),
+}
+
+
+def recognise_algorithm(library: str, settings: Mapping[str, Any], asked: str | None, of_file: str = "") -> str | None:
+    """The algorithm of a library's settings, by their dotted names, or of an RL Zoo file, by its own name.
+
+    One that is asked for is taken unless the settings show another. It may have no rule here.
+    """
+    tables = LIBRARIES.get(library, {})
+    said = (of_file if of_file in tables else None) if of_file else _algorithm_of(library, settings)
+    if asked and said and said in tables and said != asked:
+        only = table_names(tables[said]) - table_names(tables.get(asked))
+        classes = [name for name in _CLASS_NAMES.get(library, ()) if name in settings]
+        for name in (*classes, *(name for name in settings if {name, name.rpartition(".")[2]} & only)):
+            raise InputError(f"{name} {settings[name]} is of {said}: leave --algorithm {asked} out.")
+    return asked or said
+
+
+def _algorithm_of(library: str, settings: Mapping[str, Any]) -> str | None:
+    if named := "".join(str(settings[name]) for name in _CLASS_NAMES.get(library, ()) if name in settings).lower():
+        return "ppo" if "ppo" in named or "a2c_" in named else named  # rl_games calls its PPO a2c_continuous
     if library in ("stable-baselines3", "sbx"):
         return _stable_baselines3_algorithm(settings)
     if library == "lerobot":
         kind = settings.get("policy.type")
         return "sac" if kind in ("sac", "gaussian_actor") else None
-    if library in ("rl-games", "purejaxrl", "pufferlib"):
+    if library in ("rsl-rl", "rl-games", "purejaxrl", "pufferlib"):
         return "ppo"
     return "sac" if _has_any(settings, *_OFF_POLICY_NAMES) else "ppo"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from math import inf, isfinite
@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cycletime.duration import Duration, cycle_steps
 from cycletime.errors import InputError
-from cycletime.rules.laws import COUNT, KEPT, PROPORTIONAL, SMOOTHING, Law, nearest_whole
+from cycletime.rules.laws import COUNT, KEPT, POWER, PROPORTIONAL, SMOOTHING, Law, nearest_whole, rho_power
 
 
 class TimeKey(NamedTuple):
@@ -25,15 +25,20 @@ class TimeKey(NamedTuple):
     """Whether it is changed; else the user is told what it would be."""
     equals: str = ""
     """A setting, or 'the cycle time', that it must equal for the law to hold; any other value is kept."""
+    beside: str = ""
+    """A setting beside it that must be there, and not 0, for the law to hold."""
+    in_all: bool = False
+    """Whether it counts steps of all environments at once, as a training's length: fewer environments need more."""
 
 
-def _keys(law: Law, reason: str, *patterns: str, carried: bool = True, equals: str = "") -> tuple[TimeKey, ...]:
-    return tuple(TimeKey(pattern, law, reason, carried, equals) for pattern in patterns)
+def _keys(law: Law, reason: str, *patterns: str, **more: Any) -> tuple[TimeKey, ...]:  # noqa: ANN401 - its fields
+    return tuple(TimeKey(pattern, law, reason, **more) for pattern in patterns)
 
 
 CYCLE_TIME = "the cycle time"
 _ITS_PERIOD = "its update_period, and that the cycle time"
 _LENGTH = "as long in seconds"
+_IN_ALL = "it counts steps of all environments at once: as many seconds in all"
 _STEPS = "it counts agent steps"
 _SETS = "it sets the cycle time"
 _BATCHES = "it counts batches, which last as long"
@@ -43,10 +48,34 @@ _PHYSICS = "it counts steps of the physics"
 _RATE = "taken as a rate per second: rewards are multiplied by the cycle time"
 _PER_STEP = "paid at every step"
 _EVENT = "an event is paid once, times the cycle time"
+_GUESS = "not known, so taken as a rate per second: check"
+_NAMED_EVENT = "by its name an event, paid once, times the cycle time: check"
 _DIFFERENCE = "a squared difference: between what keeps the noise's share (x1) and that of smooth motion (/rho^2)"
+_SECOND = "a squared second difference: between what keeps the noise's share (x1) and that of smooth motion (/rho^4)"
 _SHAPED = "where the environment pays per step, and does not multiply by the cycle time"
 _RSL_RL = _keys(KEPT, _BATCHES, "max_iterations", "save_interval")
-_DIFFERENCES = ("action_rate*", "*action_acc*", "*action_smooth*", "smoothness*", "*action_diff*")
+_EVENTS = ("*terminat*", "*death*", "*landing*", "*success_bonus*", "*goal_reached*")
+_NAMED_EVENTS = ("success", "*_success", "*reached_*", "*bonus*", "fall_*", "fallen*", "*first_contact*", "*touchdown*")
+_RATES = (  # functions of Isaac Lab's and mjlab's tasks, that others are named after
+    *("spot.*", "*alive*", "*survival*", "track*", "*_l1", "*_l2", "*_l2_*", "*_exp", "*_tanh", "*power*"),
+    *("*energy*", "*_limits*", "*contacts", "contact_forces", "feet_air_time*", "feet_sli*", "foot_*", "object_*"),
+    *("*_command_error*", "keypoint_*", "motion_*", "grasp_*", "approach_*", "align_*", "posture*", "*collision_cost"),
+    *("open_drawer_bonus", "multi_stage_*", "upright_posture_bonus", "move_to_target_bonus", "progress_reward"),
+    "success_reward",
+)
+
+
+def _rewards(form: str) -> tuple[TimeKey, ...]:
+    """What is known of rewards that are multiplied by the cycle time and no rate, by how their names are made."""
+    return (
+        *_keys(rho_power(-2), _SECOND, *map(form.format, ("*action_acc*", "*smoothness_2*", "smoothness*"))),
+        *_keys(COUNT, _DIFFERENCE, *map(form.format, ("action_rate*", "*action_smooth*", "*action_diff*"))),
+        *_keys(COUNT, _EVENT, *map(form.format, _EVENTS)),
+    )
+
+
+_SENSORS = ("scene.*history_length", "*sensor*.history_length", "*contact*.history_length")
+_INCREMENTS = tuple(f"actions.*relative*.{scale}" for scale in ("scale", "position_scale", "orientation_scale"))
 _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rewards by the cycle time
     *_keys(PROPORTIONAL, _SETS, "decimation"),
     *_keys(PROPORTIONAL, "once per cycle", "sim.render_interval", equals="decimation"),
@@ -56,24 +85,24 @@ _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rew
     *_keys(COUNT, _HISTORY, "observations.*history_length"),
     *_keys(PROPORTIONAL, "the physics' steps of one cycle", "scene.sensors.*history_length", equals="decimation"),
     *_keys(COUNT, "it counts the sensor's updates, one per cycle", "scene.*history_length", equals=_ITS_PERIOD),
-    *_keys(KEPT, _PHYSICS, "scene.*history_length", "*sensor*.history_length", "*contact*.history_length"),
-    *_keys(KEPT, _PHYSICS, "scene.*delay*", "*.min_delay", "*.max_delay"),
-    *_keys(COUNT, "a curriculum counts environment steps", "curriculum.*num_steps", "curriculum.*.step"),
+    *_keys(KEPT, "it counts the sensor's updates", *_SENSORS, beside="update_period"),
+    *_keys(KEPT, _PHYSICS, *_SENSORS),
+    *_keys(KEPT, _PHYSICS, "scene.*delay*", "*actuators.*.min_delay", "*actuators.*.max_delay"),
+    *_keys(COUNT, "a curriculum counts environment steps", "curriculum.*num_step*", "curriculum.*.step", in_all=True),
     *_keys(COUNT, "it counts environment steps", "*min_step_count_between_reset"),
     *_keys(COUNT, _STEPS, "observations.*delay_*lag", "observations.*delay_update_period"),
+    *_keys(KEPT, "once in each period", "observations.*delay_hold_prob", beside="delay_update_period"),
+    *_keys(POWER, "a chance at each step", "observations.*delay_hold_prob"),
     *_keys(KEPT, _PRESENT, "*history_length", equals="1"),
     *_keys(COUNT, _HISTORY, "*history_length"),
     *_keys(SMOOTHING, "a filter per step", "actions.*.alpha", "actions.*.ema_*", "act_moving_average", "*ema_factor*"),
-    *_keys(PROPORTIONAL, "an increment per step", "actions.*relative*.scale", carried=False),
-    *_keys(
-        COUNT,
-        _EVENT,
-        *("rewards.*terminat*.weight", "rewards.*death*.weight", "rewards.*landing*.weight"),
-        *("rewards.*success_bonus*.weight", "rewards.*goal_reached*.weight"),
-    ),
+    *_keys(KEPT, "added at every step of the physics, not once per cycle", "actions.*.relativejointposition*.scale"),
+    *_keys(PROPORTIONAL, "an increment per step", *_INCREMENTS, carried=False),
     *_keys(COUNT, "a norm, not squared: smooth motion costs as much", "rewards.spot.action_smooth*.weight"),
-    *_keys(COUNT, _DIFFERENCE, *(f"rewards.{name}.weight" for name in _DIFFERENCES)),
-    *_keys(KEPT, _RATE, "rewards.*.weight"),
+    *_rewards("rewards.{}.weight"),
+    *_keys(KEPT, _RATE, *(f"rewards.{name}.weight" for name in _RATES)),
+    *_keys(COUNT, _NAMED_EVENT, *(f"rewards.{name}.weight" for name in _NAMED_EVENTS)),
+    *_keys(KEPT, _GUESS, "rewards.*.weight", "curriculum.*weight"),
     *_keys(
         PROPORTIONAL,
         f"{_SHAPED}; an event then stays as it is",
@@ -99,8 +128,8 @@ _BRAX = (
 )
 _NOISE = _keys(KEPT, "noise of a reading", "*noise*scales.*")
 _PLAYGROUND_PER_SECOND = (
-    *_keys(COUNT, _EVENT, *(f"*scales.{event}" for event in ("termination", "feet_air_time", "feet_height"))),
-    *_keys(COUNT, _DIFFERENCE, *(f"*scales.{name}" for name in _DIFFERENCES)),
+    *_keys(COUNT, _EVENT, "*scales.feet_air_time", "*scales.feet_height"),
+    *_rewards("*scales.{}"),
     *_keys(KEPT, _RATE, "*scales.*"),
     *_keys(KEPT, _RATE, "reward_scaling"),
 )
@@ -138,10 +167,9 @@ TIME_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
         *_BESIDE_AGENT,
     ),
     "skrl": (
-        *_keys(COUNT, _LENGTH, "timesteps", "trainer.timesteps"),
+        *_keys(COUNT, _LENGTH, "timesteps", "trainer.timesteps", "experiment.*_interval", in_all=True),
         *_keys(COUNT, _STEPS, "random_timesteps", "learning_starts", carried=False),
-        *_keys(COUNT, _LENGTH, "experiment.*_interval"),
-        *_keys(COUNT, "as long as the rollout", "memory.memory_size", equals="rollouts"),
+        *_keys(COUNT, "as long as the rollout", "memory.memory_size", equals="rollouts", in_all=True),
         *_keys(PROPORTIONAL, _SHAPED, "rewards_shaper_scale", carried=False),
         *_BESIDE_AGENT,
     ),
@@ -188,8 +216,9 @@ _CYCLE_TIMES: Mapping[str, _CycleTime] = {
     "mjlab": ("sim.mujoco.timestep", "decimation", None),
     "mujoco-playground": ("ctrl_dt", "action_repeat", Fraction(1)),
     "legged-gym": ("sim.dt", "control.decimation", None),
-    "isaac-gym": ("sim.dt", "env.controlFrequencyInv", Fraction(1)),
+    "isaac-gym": ("sim.dt", "env.control.decimation or env.controlFrequencyInv", Fraction(1)),
 }
+"""By library, the two settings whose product is the cycle time ('or': the last has a default), and that default."""
 _DEPLOYED_CYCLE_TIMES: tuple[_CycleTime, ...] = (
     ("policy_dt", "", Fraction(1)),
     ("step_dt", "", Fraction(1)),
@@ -244,10 +273,13 @@ def stated_cycle_time(library: str, settings: Mapping[str, object]) -> tuple[Dur
     if held and library in ("stable-baselines3", "sbx"):
         return Duration(str(held[-1])), f"env_wrapper's dt {held[-1]}"  # of several the outermost
     its_own = (_CYCLE_TIMES[library],) if library in _CYCLE_TIMES else ()
-    for step, repeat, usual in _DEPLOYED_CYCLE_TIMES if library == "deployment" else its_own:
+    for step, names, usual in _DEPLOYED_CYCLE_TIMES if library == "deployment" else its_own:
+        *others, repeat = names.split(" or ")
+        repeat = next((each for each in others if each in settings), repeat)
         step_s, repeats = _fraction(settings.get(step)), _fraction(settings.get(repeat)) or usual
         if step_s and repeats:
-            times = f" x {repeat} {settings.get(repeat, usual)}" if repeat else ""
+            default = "" if repeat in settings else " (default)"
+            times = f" x {repeat} {settings.get(repeat, usual)}{default}" if repeat else ""
             return Duration(step_s * repeats), f"{step} {settings[step]}{times}"
     return None
 
@@ -259,8 +291,11 @@ def cycle_time_names(library: str) -> str:
 
 
 def _fraction(value: object) -> Fraction | None:
-    """A positive number as it is written."""
-    return Fraction(str(value)) if _is_number(value) and 0 < value < inf else None  # type: ignore[operator]
+    """A positive number as it is written, and 1/120 of 0.008333333333333333."""
+    if not _is_number(value) or not 0 < value < inf:  # type: ignore[operator]
+        return None
+    written, simple = Fraction(str(value)), Fraction(str(value)).limit_denominator(1_000_000)
+    return simple if abs(simple / written - 1) < Fraction(1, 10**15) else written
 
 
 _SURELY_A_COUNT = 10_000
@@ -275,6 +310,17 @@ _OF_TASKS_WITH_INCREMENTS = {
 }
 _WEIGHT = re.compile(r"weight$|(^|[._])scales?($|[._])|(^|_)rew(ard)?(s|_|$)|penalty|bonus|reward_scaling$")
 """Names of what rewards are multiplied by, which is no count also where it is a whole number."""
+_MANAGER = re.compile(r"^(\w+)_manager\.cfg\.")
+"""How an address for modify_env_param begins, which modify_term_cfg calls rewards., actions. or alike."""
+_LOOKS_LIKE_TIME = re.compile(
+    r"(^|_)(steps?|delay|lag|period|interval|freq(uency)?|hz|fps|horizon|history|decay|alpha|dt|duration|timeout|time|"
+    r"window|hold|frames?|decimation|timesteps|average|filter|prob(ability)?|iters?)"
+    r"($|_(s|ms|steps|len|length|min|max|range))|(^|_)(ema|smoothing|every|consecutive|patience)($|_)"
+)
+_FILTER = re.compile(r"\bmodifiers\.\d+\.[AB]$|\bactions\..*\.beta$")
+_NO_TIME = re.compile(
+    r"weight_decay|noise_step|height_step|^env_wrapper\.|^models\.|^env\.viewer\.|^_|^(start_time|num_timesteps)$"
+)
 Treatment: TypeAlias = Literal["carried", "kept", "yours"]
 _TOLD: Mapping[Treatment, str] = {"carried": "Carried as well", "kept": "Kept", "yours": "NOT carried, set it yourself"}
 TIME_NOTES = tuple(f"{what}: " for what in _TOLD.values())
@@ -322,64 +368,93 @@ def carry_time_keys(
     rho: Fraction,
     left: Collection[str],
     keys: Collection[TimeKey] | None = None,
+    envs: Fraction = Fraction(1),
+    ruled: Mapping[str, object] | None = None,
 ) -> list[TimeChange]:
-    """What becomes of all settings that mean time; `left` are those that rules left alone."""
-    keys = TIME_KEYS.get(library, ()) if keys is None else keys
-    changes = (_carry(keys, name, settings, rho, library) for name in left)
-    return [change for change in changes if change]
+    """What becomes of all settings that mean time; `left` are those that rules left alone.
+
+    `envs` is how many times as many environments there are, and `ruled` has what rules have set by now.
+    """
+    keys, changes = TIME_KEYS.get(library, ()) if keys is None else keys, []
+    for name in left:
+        value, known_as = settings[name], kind_name(name, settings)
+        fitting = [key for key in keys if fnmatchcase(known_as, key.pattern)]
+        key = next((each for each in fitting if _applies(each, name, value, settings, library)), None)
+        if rho == 1 and not (key and key.in_all):
+            continue
+        if key is None and fitting and _is_number(value):
+            equal = fitting[0].equals
+            follows = f"-1 follows {equal}" if value == -1 else f"not equal to {equal}"
+            changes.append(TimeChange(name, value, value, "kept", "in seconds" if equal == CYCLE_TIME else follows))
+        elif key and key.law != KEPT and key.equals in (ruled or {}):
+            changes.append(TimeChange(name, value, (ruled or {})[key.equals], "carried", key.reason))
+        elif key:
+            if key.in_all and envs != 1:
+                key = key._replace(reason=_IN_ALL)
+            changes += _carry(key, name, known_as, settings, rho * envs if key.in_all else rho)
+    return changes
 
 
-def _carry(
-    keys: Collection[TimeKey], name: str, settings: Mapping[str, object], rho: Fraction, library: str
-) -> TimeChange | None:
-    value, known_as = settings[name], _kind_name(name, settings)
-    fitting = [key for key in keys if fnmatchcase(known_as, key.pattern)]
-    key = next((each for each in fitting if _applies(each, name, value, settings, library)), None)
-    if key is None:
-        if not fitting or not _is_number(value):
-            return None
-        equal = fitting[0].equals
-        why = "in seconds" if equal == CYCLE_TIME else f"-1 follows {equal}" if value == -1 else f"not equal to {equal}"
-        return TimeChange(name, value, value, "kept", why)
-    if key.law == KEPT or (value == -1 and key.law == COUNT and not _WEIGHT.search(name)):
-        return TimeChange(name, value, value, "kept", key.reason if key.law == KEPT else "-1 is no number of steps")
-    if known_as.endswith("decimation") and ((count := _fraction(value)) is None or count.denominator > 1):
+def _carry(key: TimeKey, name: str, kind: str, settings: Mapping[str, object], rho: Fraction) -> Iterator[TimeChange]:
+    value, last, is_weight = settings[name], name.rpartition(".")[2], bool(_WEIGHT.search(kind))
+    if key.law == KEPT or (value in (-1, inf) and key.law == COUNT and not is_weight):
+        why = key.reason if key.law == KEPT else f"{value} is no number of steps"
+        yield TimeChange(name, value, value, "kept", why)
+        return
+    if kind.endswith("decimation") and ((count := _fraction(value)) is None or count.denominator > 1):
         raise InputError(f"{name} is {value!r}: it must be a whole number of at least 1.")
     numbers: list[Any] = value if isinstance(value, list) else [value]
     if not all(_is_number(each) for each in numbers) or not any(numbers):
-        return None
-    least = 2 if key.reason == _HISTORY else 1
-    pairs = [_carried_number(name, each, key.law, rho, least) for each in numbers]
+        return
+    least = 2 if key.law == COUNT and "history" in last and value != 1 else 1
+    pairs = [_carried_number(name, each, key.law, rho, least, not is_weight) for each in numbers]
     new = [each for each, _ in pairs] if isinstance(value, list) else pairs[0][0]
     rounded = "" if all(exact for _, exact in pairs) else f", rounded from {_written(_exact(numbers, key.law, rho))}"
-    if known_as == "ctrl_dt" and (cycle_s := _fraction(value)) and (step_s := _fraction(settings.get("sim_dt"))):
+    if kind == "ctrl_dt" and (cycle_s := _fraction(value)) and (step_s := _fraction(settings.get("sim_dt"))):
         cycle_steps(Duration(cycle_s * rho), Duration(step_s))  # refused where it is no whole number of them
-    if rounded and key.reason == _SETS:
-        return TimeChange(name, value, _exact(numbers, key.law, rho), "yours", key.reason)
-    if key.carried:
-        return TimeChange(name, value, new, "carried", key.reason + rounded)
+    sets_it = kind == name or last in ("value", "weight") or not name.startswith("curriculum.")
+    if key.carried and sets_it and not (rounded and key.reason == _SETS):
+        yield TimeChange(name, value, new, "kept" if new == value else "carried", key.reason + rounded)
+        return
     is_fine = not rounded or (isinstance(new, int) and new >= 1000)  # of which nobody needs a fraction
-    return TimeChange(name, value, new if is_fine else _exact(numbers, key.law, rho), "yours", key.reason)
+    yield TimeChange(name, value, new if is_fine else _exact(numbers, key.law, rho), "yours", key.reason)
 
 
-def _kind_name(name: str, settings: Mapping[str, object]) -> str:
+def kind_name(name: str, settings: Mapping[str, object]) -> str:
     """The name that says what kind of setting it is: of a reward its function, of an action its class."""
+    name = _set_by_curriculum(name, settings) or name
     head, _, last = name.rpartition(".")
-    if name.startswith("curriculum.") and last == "weight" and f"{head}.term_name" in settings:
-        return _kind_name(f"rewards.{settings[f'{head}.term_name']}.weight", settings)
     if name.startswith("rewards.") and last == "weight" and isinstance(found := settings.get(f"{head}.func"), str):
         spot = "spot." if ".spot." in found else ""  # whose terms are norms
         return f"rewards.{spot}{found.rpartition(':')[2].rpartition('.')[2]}.weight"
-    if name.startswith("actions.") and last == "scale":
-        kind = str(settings.get(f"{head}.class_type", "")).lower()
-        relative = "relative" in kind or settings.get(f"{head}.controller.use_relative_mode") is True
-        return f"{head}.{'relative.' if relative else ''}scale"
+    if name.startswith("actions.") and last.endswith("scale"):
+        kind = str(settings.get(f"{head}.class_type", "")).lower().rpartition(":")[2].rpartition(".")[2]
+        modes = [settings.get(f"{head}.{each}use_relative_mode") for each in ("", "controller.")]
+        relative = True in modes or "pose_rel" in str(settings.get(f"{head}.controller_cfg.target_types"))
+        return f"{head}.{kind}{'.relative' if relative else ''}.{last}"
     return name
+
+
+def _set_by_curriculum(name: str, settings: Mapping[str, object]) -> str:
+    """The setting whose value a parameter of a curriculum is, by its term or its address; else nothing."""
+    head, _, parameter = name.partition(".params.")
+    if not name.startswith("curriculum.") or looks_like_time(name):
+        return ""
+    term, reward, address = (settings.get(f"{head}.params.{each}") for each in ("term_name", "reward_name", "address"))
+    if (term or reward) and "weight" in parameter.rpartition(".")[2]:
+        return f"rewards.{term or reward}.weight"
+    found = _MANAGER.sub(r"\1s.", str(address)) if address and parameter.startswith("modify_params.") else ""
+    return found.replace("[", ".").replace("]", "")
+
+
+def looks_like_time(name: str) -> bool:
+    last = name.rpartition(".")[2].lower()
+    return bool(_LOOKS_LIKE_TIME.search(last) or _FILTER.search(name)) and not _NO_TIME.search(name)
 
 
 def _applies(key: TimeKey, name: str, value: object, settings: Mapping[str, object], library: str) -> bool:
     if not key.equals:
-        return True
+        return not key.beside or bool(settings.get(f"{name.rpartition('.')[0]}.{key.beside}"))
     if key.equals.isdigit():
         return value == int(key.equals)
     if key.equals in (CYCLE_TIME, _ITS_PERIOD):
@@ -390,7 +465,7 @@ def _applies(key: TimeKey, name: str, value: object, settings: Mapping[str, obje
     return value == canonical.get(key.equals)
 
 
-def _carried_number(name: str, value: float, law: Law, rho: Fraction, at_least: int) -> tuple[float, bool]:
+def _carried_number(name: str, value: float, law: Law, rho: Fraction, least: int, is_count: bool) -> tuple[float, bool]:
     """The value in the new cycle time, and whether it is exact."""
     if not isfinite(value):
         raise InputError(f"{name} is {value!r}: it counts or decays in steps, so it must be a finite number.")
@@ -398,8 +473,8 @@ def _carried_number(name: str, value: float, law: Law, rho: Fraction, at_least: 
         return value, True
     exact = Fraction(law(abs(value), rho)) * (1 if value > 0 else -1)
     counts = isinstance(value, int) or (law == COUNT and value >= _SURELY_A_COUNT and float(value).is_integer())
-    if counts and value > 0 and law in (COUNT, PROPORTIONAL) and not _WEIGHT.search(name):
-        whole = nearest_whole(exact, at_least)
+    if counts and value > 0 and law in (COUNT, PROPORTIONAL) and is_count:
+        whole = nearest_whole(exact, least)
         return whole, whole == exact
     if isinstance(value, int) and exact.denominator == 1:
         return int(exact), True
