@@ -183,7 +183,10 @@ class Trial:
         return {f"{each['arm']} - {each['than']}, {each['to']}": each for each in planned}
 
     def judged(self, family: str) -> list[tuple[str, ...]]:
-        """A row for each comparison of a family: its difference over seeds and tasks, the verdict, the prediction."""
+        """A row for each comparison of a family: its difference over seeds and tasks, the verdict, the prediction.
+
+        The last column, which nobody predicted, is the difference at the end of learning, over seeds.
+        """
         planned = self.comparisons(family)
         found = {name: self.compared(each) for name, each in planned.items()}
         corrected = holm({name: comparison for name, (comparison, _) in found.items()})
@@ -194,6 +197,7 @@ class Trial:
                 _interval(corrected[name].difference),
                 _verdict(corrected[name]),
                 each["predicted"],
+                _interval(self.compared(each, "final")[1]),
             )
             for each, (name, (_, seeds)) in zip(planned.values(), found.items(), strict=True)
         ]
@@ -243,7 +247,7 @@ def scores_text(num_envs: int, results: Results) -> str:
 def verdicts_text(num_envs: int, results: Results) -> str:
     trial, lines = Trial(results, num_envs), list[str]()
     for family in FAMILIES:
-        header = (family, "over seeds", "over tasks", "verdict", "predicted")
+        header = (family, "over seeds", "over tasks", "verdict", "predicted", "at the end, over seeds")
         lines += [*TextTable(header, trial.judged(family)).markdown(is_aligned=True), ""]
     about = f"{num_envs:,} environments; {len(trial.tasks)} tasks ({', '.join(trial.tasks)}); {_about(results)}"
     return "\n".join([about, "", *lines, scores_text(num_envs, results), ""])

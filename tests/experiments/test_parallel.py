@@ -129,9 +129,10 @@ def test_comparisons_are_paired_over_tasks_and_over_seeds(results: Results) -> N
 def test_families_are_corrected_by_holm(results: Results) -> None:
     rows = Trial(results, 16).judged("primary")
     assert len(rows) == 6
-    first = dict(zip(("name", "seeds", "tasks", "verdict", "predicted"), rows[0], strict=True))
+    first = dict(zip(("name", "seeds", "tasks", "verdict", "predicted", "end"), rows[0], strict=True))
     assert first["name"] == "tuned horizons - tuned baseline, shorter"
     assert (first["verdict"], first["predicted"]) == ("better", "better")
+    assert first["end"] == first["seeds"], "here both measures have the same numbers"
 
 
 def test_texts_say_tasks_and_seeds_and_the_page_is_filled(results: Results, tmp_path: Path) -> None:
@@ -163,6 +164,18 @@ def test_what_was_not_run_is_said(results: Results) -> None:
         verdicts_text(256, results)
     assert not missing_figures(results)
     assert missing_figures(Results({}, folder=RESULTS)) == {"differences": "all studies of 3 tasks"}
+
+
+def test_the_committed_page_says_what_the_committed_results_say() -> None:
+    results = PARALLEL.read(RESULTS)
+    assert verdicts_text(256, results).strip() in (RESULTS / "README.md").read_text()
+    scores = {name: outcome.cells for name, outcome in results.outcomes.items() if name.startswith("256-pendulum")}
+    cells = {(str(cell.labels["rule"]), float(cell.dt)): cell.scores for cell in scores["256-pendulum-tuned"]}
+    zero = results.outcomes["256-pendulum-tuned"].about["nothing"]
+    gain = cells["baseline", 0.032].mean() - zero
+    assert Trial(results, 256).normalised("pendulum", "tuned horizons", 0, "score") == pytest.approx(
+        dict(enumerate(np.clip((cells["horizons", 0.008] - zero) / gain, -1, 2)))
+    )
 
 
 def test_a_longer_cycle_with_a_fourth_of_one_environment_there_is_not(results: Results) -> None:
