@@ -18,8 +18,12 @@ from cycletime.rules import Rule
 
 BUILT_IN = {"stable-baselines3": ("stable-baselines3", "torch"), "brax": ("brax", "playground", "mujoco-mjx", "jax")}
 """Trainers that come with this package, each in the words of its library; and packages whose versions a result has."""
-_OF_THE_ZOO = ("n_timesteps", "n_envs", "env_wrapper", "frame_stack", "vec_env_wrapper", "callback", "vec_env_class")
-"""What entries of the RL Zoo say of more than the agent."""
+_OF_THE_STUDY = {"dt": "dts", "seed": "seeds", "device": "the study's device", "n_envs": "[trainer] num_envs = {}"}
+_OF_THE_STUDY |= dict.fromkeys(("n_timesteps", "total_timesteps"), "simulated_s")
+_OF_THE_STUDY |= dict.fromkeys(
+    ("env", "env_wrapper", "frame_stack", "vec_env_wrapper", "vec_env_class", "callback"), "env"
+)
+"""What Stable-Baselines3 and entries of the RL Zoo call more than the agent's, and what says it here."""
 COLUMNS = ("seconds", "agent_steps", "return")
 
 
@@ -151,6 +155,10 @@ def tuned_hyperparameters(
     kind = rules.ALGORITHMS[algorithm]
     if not trainer.words:
         return kind(dt=tuned_at, tuned_fields=tuned_fields, **values)
+    refused = _OF_THE_STUDY if trainer.name == "stable-baselines3" else ("dt", "n_envs")
+    for name, said in others.items():
+        if name in refused:
+            raise InputError(f"{name} is {quote(said)}: leave it to {_OF_THE_STUDY[name].format(quote(said))}.")
     tuned = kind.from_(trainer.words, dt=tuned_at, n_envs=trainer.num_envs, **others)
     return replace(tuned, tuned_fields=tuned_fields, **values)
 
@@ -169,10 +177,6 @@ def external_agent(
 
     `others` are in the trainer's words: where rules know one, such as Stable-Baselines3's n_steps, they carry it too.
     """
-    if trainer.name == "stable-baselines3" and (refused := [name for name in _OF_THE_ZOO if name in others]):
-        raise InputError(
-            f"{refused[0]} is {quote(others[refused[0]])}: leave it to env, num_envs, dts and simulated_s."
-        )
     tuned = tuned_hyperparameters(trainer, algorithm, values, others, dt if tuned_at is None else tuned_at)
     carried = tuned if tuned_at is None else tuned.at(dt, rule)
     settings: dict[str, Any] = {**carried.stated(), **others}
