@@ -29,8 +29,9 @@ def train(run: TrainerRun) -> None:
     env: Any = make_vec_env(run.make_env, n_envs=run.num_envs, seed=run.seed)
     if noise[0]:
         keywords["action_noise"] = _noise(*noise, env.action_space.shape[-1])
-    if normalize:
-        env = VecNormalize(env, gamma=keywords.get("gamma", 0.99), **(normalize if isinstance(normalize, dict) else {}))
+    if normalize:  # by the agent's gamma whatever the entry says, as the Zoo does
+        own = normalize if isinstance(normalize, dict) else {}
+        env = VecNormalize(env, **{**own, "gamma": keywords.get("gamma", 0.99)})
 
     class Points(BaseCallback):  # type: ignore[misc]  # where it is not installed
         """Reports each episode; its length in agent steps over all environments is the trainer's own count."""
