@@ -365,7 +365,7 @@ class _Transfer:
             notes += more
         if self.rho != 1:
             entry = value_at(root.file.document, root.path)
-            wrappers, note = with_cycle_time_wrapper(entry, self.from_dt, self.to_dt)
+            wrappers, note = with_cycle_time_wrapper(entry, configuration.env_id, self.from_dt, self.to_dt)
             notes.append(note)
             if wrappers:
                 path = (*((configuration.env_id,) if self.rewritten else root.path), "env_wrapper")

@@ -31,7 +31,14 @@ NOISE = "noise_std"
 """The Zoo's own setting, of which it makes Stable-Baselines3's action_noise."""
 
 
-def with_cycle_time_wrapper(entry: Mapping[str, object], from_dt: Duration, to_dt: Duration) -> tuple[Any, str]:
+_MUJOCO = "Reacher|Pusher|Inverted(Double)?Pendulum|HalfCheetah|Hopper|Walker2d|Swimmer|Ant|Humanoid(Standup)?"
+RETIMED = re.compile(f"({_MUJOCO})-v5|Pendulum-v1")
+"""The ids that `cycletime.tasks.retime` knows, as its tests hold."""
+
+
+def with_cycle_time_wrapper(
+    entry: Mapping[str, object], env_id: str | None, from_dt: Duration, to_dt: Duration
+) -> tuple[Any, str]:
     """The entry's wrappers with actions held for ``to_dt``, or None where none can; and a note.
 
     A `CycleTime` that is there gets another dt. Else what the entry describes takes ``from_dt`` per step, other
@@ -48,7 +55,8 @@ def with_cycle_time_wrapper(entry: Mapping[str, object], from_dt: Duration, to_d
     if step and held.denominator != 1:
         must = f"the environment itself must step every {to_dt}"
         cannot = f"{to_dt} is not a whole multiple of the environment's step, {step}"
-        retimes = "cycletime.tasks.retime makes MuJoCo's and Pendulum do so"
+        knows = "makes it do so" if RETIMED.fullmatch(env_id or "") else "can, once register_retiming describes it"
+        retimes = f"cycletime.tasks.retime {knows}"
         if ours:
             raise InputError(
                 f"{cannot}: take CycleTime out of env_wrapper and give --from {from_dt}; {must} ({retimes})."
