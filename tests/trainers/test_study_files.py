@@ -9,6 +9,7 @@ import pytest
 
 from cycletime.errors import InputError
 from cycletime.rules import PPO
+from cycletime.studies.plan import Plan
 from cycletime.studies.spec_file import study_from_table, study_table
 from cycletime.training.external import ExternalAgent, TrainerSpec
 from cycletime.training.make_specs import agent_values, tunable_names
@@ -76,6 +77,15 @@ def test_an_entry_of_the_zoo(tmp_path: Path) -> None:
     (tmp_path / "ppo.yml").write_text(f"{entry}  env_wrapper: a.B\n")
     with pytest.raises(InputError, match=r"^env_wrapper is 'a\.B': leave it to env\.$"):
         list(study_from_table(table, tmp_path).cells())
+
+
+def test_a_plan_notes_what_a_librarys_words_cannot_say() -> None:
+    several = {**SB3, "trainer": {"name": "sb3", "num_envs": 7}, "rules": ["baseline", "constant"], "dts": ["50ms"]}
+    assert Plan.of(study_from_table(several)).notes() == (
+        "note: ppo at 50ms: stable-baselines3 cannot express batch 512 with 7 environments: the nearest is 511.",
+        "note: ppo at 50ms: stable-baselines3's last mini-batch of each epoch has 63 samples instead of 64.",
+    )
+    assert Plan.of(study_from_table(SB3)).notes() == ()
 
 
 def test_values_of_no_cycle_time_are_not_carried() -> None:

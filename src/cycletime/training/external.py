@@ -122,6 +122,8 @@ class ExternalAgent:
     """In our names, at the run's cycle time."""
     settings: Mapping[str, Any]
     """All of it in the words that the trainer takes."""
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    """What those words cannot say exactly."""
 
     exploration = None
     random_steps = 0
@@ -179,7 +181,7 @@ def external_agent(
     """
     tuned = tuned_hyperparameters(trainer, algorithm, values, others, dt if tuned_at is None else tuned_at)
     carried = tuned if tuned_at is None else tuned.at(dt, rule)
-    settings: dict[str, Any] = {**carried.stated(), **others}
-    if trainer.words:
-        settings = dict(carried.to(trainer.words, trainer.num_envs))
-    return ExternalAgent(algorithm, trainer, dict(carried.stated()), settings), tuned, carried
+    exported = carried.to(trainer.words, trainer.num_envs) if trainer.words else None
+    settings: dict[str, Any] = {**carried.stated(), **others} if exported is None else dict(exported)
+    notes = exported.notes if exported else ()
+    return ExternalAgent(algorithm, trainer, dict(carried.stated()), settings, notes), tuned, carried
