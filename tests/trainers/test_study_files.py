@@ -76,6 +76,9 @@ def test_an_entry_of_the_zoo(tmp_path: Path) -> None:
     assert named.trainer == study.trainer, "a module that registers the environment is no part of the entry's name"
     (tmp_path / "ppo.yml").write_text(f"{entry}  env_wrapper: a.B\n")
     with pytest.raises(InputError, match=r"^env_wrapper is 'a\.B': leave it to env\.$"):
+    twice = r"discount is 0\.9, and gamma=0\.9 in \[set\] or ppo\.yml says it too: leave one out"
+    with pytest.raises(InputError, match=twice):
+        study_from_table({**table, "tuned": {"dt": "50ms", "discount": 0.9}}, tmp_path)
         list(study_from_table(table, tmp_path).cells())
 
 

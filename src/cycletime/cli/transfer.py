@@ -118,9 +118,7 @@ def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperpar
         from cycletime.libraries.synonyms import refuse_two_values
 
         source = values.library_source
-        refuse_two_values(
-            source.library if source else "", kind.algorithm, given, source.values if source else {}, "--"
-        )
+        refuse_two_values(source.library if source else "", kind.algorithm, given, source.values if source else {})
     whole = {**said, **nest_names(said)}
     number, source = LIBRARIES[library_name(library)][kind.algorithm].n_envs, values.library_source
     no_default = [number.name] if number and (options.n_envs is not None or number.default is None) else []
