@@ -81,8 +81,11 @@ class Terminal(StringIO):
             f"transfer sac {CARRY} --also warm-up --also learning-rate",
             "--also is given twice: give all its values at once, --also warm-up learning-rate.",
         ),
-        ("transfer", "'cycletime transfer' needs a command first: give one of ppo, sac, a2c, tqc, td3, ddpg, file."),
-        ("transfer --from 40ms ppo", "'cycletime transfer' needs a command first: give one of ppo, sac, a2c,"),
+        ("transfer", "'cycletime transfer' needs a command first, or a file, before its options: give one of ppo,"),
+        (
+            "transfer --from 40ms ppo.yml",
+            "'cycletime transfer' needs a command first, or a file, before its options: give one of",
+        ),
         ("gpu", "'cycletime gpu' needs a command first: give one of check."),
         ("", "'cycletime' needs a command first: give one of transfer, explain, train, resume,"),
     ],

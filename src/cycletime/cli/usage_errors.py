@@ -116,7 +116,8 @@ def check_words(words: Sequence[str], commands: Mapping[str, type]) -> None:
     if any(word in _HELP for word in rest):
         return
     if command.commands:
-        raise InputError(f"'{command.name}' needs a command first: give one of {', '.join(command.commands)}.")
+        file = ", or a file, before its options" if command.name == "cycletime transfer" else ""
+        raise InputError(f"'{command.name}' needs a command first{file}: give one of {', '.join(command.commands)}.")
     with require_extras(command.name):
         _refuse_unknown_options(rest, command)
     given = _assign(rest, command)
