@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -36,15 +35,12 @@ RETIMED = re.compile(f"({_MUJOCO})-v5|Pendulum-v1")
 """The ids that `cycletime.tasks.retime` knows, as its tests hold."""
 
 
-def with_cycle_time_wrapper(
-    entry: Mapping[str, object], env_id: str | None, from_dt: Duration, to_dt: Duration
-) -> tuple[Any, str]:
-    """The entry's wrappers with actions held for ``to_dt``, or None where none can; and a note.
+def with_cycle_time_wrapper(said: object, env_id: str | None, from_dt: Duration, to_dt: Duration) -> tuple[Any, str]:
+    """An entry's wrappers with actions held for ``to_dt``, or None where none can; and a note.
 
     A `CycleTime` that is there gets another dt. Else what the entry describes takes ``from_dt`` per step, other
     wrappers included, and one is put around them.
     """
-    said = entry.get("env_wrapper")
     wrappers: list[Any] = list(said) if isinstance(said, list) else [] if said is None else [said]
     keys = [(at, key) for at, each in enumerate(wrappers) if isinstance(each, dict) for key in each]
     ours = [(at, key) for at, key in keys if WRAPPER_NAMES.fullmatch(key) and wrappers[at][key]]
