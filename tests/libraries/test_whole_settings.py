@@ -70,7 +70,7 @@ def test_a_slip_of_the_keyboard_is_refused(slip: str) -> None:
 
 @pytest.mark.parametrize("slip", ["n_env", "num_env", "num_envs"])
 def test_the_number_of_environments_by_another_name_is_refused(slip: str) -> None:
-    with pytest.raises(InputError, match=f"^{slip}=8 is n_envs=8, or --num-envs"):
+    with pytest.raises(InputError, match=f"^{slip}=8 is no setting: give --num-envs 8, in Python n_envs=8"):
         PPO.from_("sb3", dt="40ms", **{slip: 8})
 
 

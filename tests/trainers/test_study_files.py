@@ -174,6 +174,7 @@ COMMAND = {**SB3, "env": "My-Robot", "set": {}, "tuned": {"dt": "50ms", "discoun
         ({"trainer": "sb3", "simulated_s": None}, "'env_steps' is missing: a study needs it, or 'simulated_s'"),
         ({"trainer": "sb3", "set": {"gamma": 0.8}}, "discount is 0.9, and gamma=0.8 says it too: leave one out."),
         ({"trainer": "sb3", "set": {"n_envs": 8}}, r"n_envs is 8: leave it to \[trainer\] num_envs = 8\.$"),
+        ({"trainer": "sb3", "set": {"num_envs": 8}}, r"num_envs is 8: leave it to \[trainer\] num_envs = 8\.$"),
         ({"trainer": {"command": ["x"], "words": "sb3"}, "set": {"n_envs": 8}}, r"n_envs is 8: leave it to"),
         ({"trainer": "sb3", "set": {"seed": 3}, "tuned": {}, "env": "Pendulum-v1"}, r"seed is 3: leave it to seeds\.$"),
         ({"trainer": "sb3", "set": {"device": "cuda"}}, "device is 'cuda': leave it to the study's device"),

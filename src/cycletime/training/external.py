@@ -18,7 +18,8 @@ from cycletime.rules import Rule
 
 BUILT_IN = {"stable-baselines3": ("stable-baselines3", "torch"), "brax": ("brax", "playground", "mujoco-mjx", "jax")}
 """Trainers that come with this package, each in the words of its library; and packages whose versions a result has."""
-_OF_THE_STUDY = {"dt": "dts", "seed": "seeds", "device": "the study's device", "n_envs": "[trainer] num_envs = {}"}
+_OF_THE_STUDY = {"dt": "dts", "seed": "seeds", "device": "the study's device"}
+_OF_THE_STUDY |= dict.fromkeys(("n_envs", "num_envs", "n_env", "num_env"), "[trainer] num_envs = {}")
 _OF_THE_STUDY |= dict.fromkeys(("n_timesteps", "total_timesteps"), "simulated_s")
 _OF_THE_STUDY |= dict.fromkeys(
     ("env", "env_wrapper", "frame_stack", "vec_env_wrapper", "vec_env_class", "callback"), "env"
