@@ -75,6 +75,10 @@ class Terminal(StringIO):
             f"transfer ppo {CARRY} more",
             "Unexpected argument 'more': 'cycletime transfer ppo --help' shows what it takes.",
         ),
+        (
+            "transfer ppo n_steps=256 --from 40ms --to 10ms --from-library sb3",
+            "Unexpected argument 'n_steps=256': a library's words belong after --from-library LIBRARY.",
+        ),
         ("transfer ppo --from 40ms --to 10 ms", "Unexpected argument 'ms': write '10ms' as one word."),
         (f"transfer ppo {CARRY} --to 8ms", "--to is given twice; leave one out."),
         (
