@@ -154,7 +154,9 @@ COMMAND = {**SB3, "env": "My-Robot", "set": {}, "tuned": {"dt": "50ms", "discoun
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"trainer": "sb4"}, "'sb4' is not a trainer"),
+        ({"trainer": "sb4"}, r"'sb4' is not a trainer: .*; did you mean sb3\?$"),
+        ({"trainer": "stable-baseline3"}, r"; did you mean stable-baselines3\?$"),
+        ({"trainer": "sb3", "seed_count": 2}, r"'seed_count' is nothing that a study has: .*; did you mean seeds\?$"),
         ({"trainer": 3}, "trainer is 3"),
         ({"trainer": {"command": "train"}}, "command = 'train': it must be a list of texts"),
         ({"trainer": {"name": "sb3", "command": ["x"]}}, "a name or a command"),

@@ -11,7 +11,7 @@ from typing import Any
 from cycletime import rules
 from cycletime.agents.checks import check_counts
 from cycletime.duration import Duration
-from cycletime.errors import InputError, quote, unknown_name_error
+from cycletime.errors import InputError, did_you_mean, quote, unknown_name_error
 from cycletime.libraries import LIBRARIES
 from cycletime.libraries.names import ALIASES, RSL_RL
 from cycletime.rules import Rule
@@ -58,7 +58,7 @@ class TrainerSpec:
         is_function = colon and all(part.isidentifier() for part in [*module.split("."), function])
         if name and name not in BUILT_IN and not is_function:
             known = f"give {', '.join(BUILT_IN)}, a function such as 'my_module:train', or a table with a command"
-            raise InputError(f"{quote(self.name)} is not a trainer: {known}.")
+            raise InputError(f"{quote(self.name)} is not a trainer: {known}{did_you_mean(name, [*BUILT_IN, 'sb3'])}")
         if words and words not in LIBRARIES:
             raise unknown_name_error(words, "a library whose words are known", LIBRARIES)
         if name in BUILT_IN and words != name:
