@@ -48,9 +48,8 @@ class UpdatesPerPeriod:
             if (said := given.values[name]) == PICKLED and updates == _AS_MANY_AS_COLLECTED:
                 return 1.0
             if said != PICKLED:  # which may well be a number
-                given.left_alone["updates_per_step"] = (
-                    f"{given.library}'s {name} is {said!r}, no number of steps: the updates are left alone."
-                )
+                why = f"{given.library}'s {name} is {said!r}, no number of steps: the updates are left alone."
+                given.left_alone["updates_per_step"] = why
             raise
         if (updates, period) == (None, None):
             return None

@@ -49,15 +49,12 @@ def with_cycle_time_wrapper(said: object, env_id: str | None, from_dt: Duration,
     step = typed_duration(keywords["env_dt"]) if "env_dt" in keywords else None
     held = to_dt / (step or from_dt)
     if step and held.denominator != 1:
-        must = f"the environment itself must step every {to_dt}"
         cannot = f"{to_dt} is not a whole multiple of the environment's step, {step}"
         knows = "makes it do so" if RETIMED.fullmatch(env_id or "") else "can, once register_retiming describes it"
-        retimes = f"cycletime.tasks.retime {knows}"
+        must = f"the environment itself must step every {to_dt} (cycletime.tasks.retime {knows})"
         if ours:
-            raise InputError(
-                f"{cannot}: take CycleTime out of env_wrapper and give --from {from_dt}; {must} ({retimes})."
-            )
-        return None, f"No env_wrapper was written, since {cannot}: {must} ({retimes})."
+            raise InputError(f"{cannot}: take CycleTime out of env_wrapper and give --from {from_dt}; {must}.")
+        return None, f"No env_wrapper was written, since {cannot}: {must}."
     span = f"{held} {'step' if held == 1 else 'steps'} of {step}"
     span = span if step else f"{to_dt}, which must be a whole multiple of the environment's step"
     new = {**(wrappers[at] if ours else {}), name: {**keywords, "dt": _in_ms(to_dt)}}
