@@ -58,7 +58,8 @@ def did_you_mean(word: str, known: Iterable[str], most: int = 1) -> str:
     """The end of a sentence about an unknown name: the known ones that are nearest, if any is near at all."""
     bare = {name.lstrip("-"): name for name in known}  # the hyphens of options make them no likelier
     word = word.lower().lstrip("-")
-    near = get_close_matches(word, bare, max(most, 3))
+    counted = [f"{part}s" for part in word.split("_") if f"{part}s" in bare]  # seed_count: seeds
+    near = get_close_matches(word, bare, max(most, 3)) or counted
     near.sort(key=lambda name: sorted(name) != sorted(word))  # 'form' is rather 'from' than 'for'
     return f"; did you mean {' or '.join(bare[name] for name in near[:most])}?" if near else "."
 

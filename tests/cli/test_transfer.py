@@ -245,6 +245,7 @@ def test_what_a_tuned_file_sets_is_what_a_part_starts_from(tmp_path: Path, capsy
     file = tmp_path / "tuned.toml"
     file.write_text("[tuned.ppo]\ndt = '16ms'\nbatch = 100\n[set.ppo]\nlearning_rate = 1e-3\nhidden = [8]\n")
     carried = carried_json(capsys, "ppo", "--tuned", str(file), "--to", "4ms", "--also", "learning-rate")
+    assert f"Not in these values, but set in {file} for every cycle time: hidden (8,)." in carried["notes"]
     assert carried["to"]["learning_rate"] == 2e-3
     typed = carried_json(capsys, *f"ppo --tuned {file} --to 4ms --also learning-rate --learning-rate 1e-4".split())
     assert typed["to"]["learning_rate"] == 2e-4

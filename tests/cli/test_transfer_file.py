@@ -77,6 +77,10 @@ def test_files_are_written_anew_and_never_over_others(capsys: pytest.CaptureFixt
     for taken in (out, run):
         assert main([*words, str(taken)]) == 2
         assert f"{taken} exists already" in capsys.readouterr().err
+    assert main([*words, str(tmp_path / "new.yaml")]) == 2
+    named = f"{run} is a folder: name a new folder, such as new, or print with --as yaml."
+    assert named in capsys.readouterr().err
+    assert not (tmp_path / "new.yaml").exists()
     assert main(["transfer", str(out), "--to", "20ms", "--rule", "scaled", "--to-file", str(tmp_path / "back")]) == 0
     back, before = (
         {name: (folder / "params" / name).read_text() for name in ("env.yaml", "agent.yaml")}

@@ -78,14 +78,21 @@ class Terminal(StringIO):
             f"transfer ppo {CARRY} more",
             "Unexpected argument 'more': 'cycletime transfer ppo --help' shows what it takes.",
         ),
+        (
+            "transfer ppo n_steps=256 --from 40ms --to 10ms --from-library sb3",
+            "Unexpected argument 'n_steps=256': a library's words belong after --from-library LIBRARY.",
+        ),
         ("transfer ppo --from 40ms --to 10 ms", "Unexpected argument 'ms': write '10ms' as one word."),
         (f"transfer ppo {CARRY} --to 8ms", "--to is given twice; leave one out."),
         (
             f"transfer sac {CARRY} --also warm-up --also learning-rate",
             "--also is given twice: give all its values at once, --also warm-up learning-rate.",
         ),
-        ("transfer", "'cycletime transfer' needs a command first: give one of ppo, sac, a2c, tqc, td3, ddpg, file."),
-        ("transfer --from 40ms ppo", "'cycletime transfer' needs a command first: give one of ppo, sac, a2c,"),
+        ("transfer", "'cycletime transfer' needs a command first, or a file, before its options: give one of ppo,"),
+        (
+            "transfer --from 40ms ppo.yml",
+            "'cycletime transfer' needs a command first, or a file, before its options: give one of",
+        ),
         ("gpu", "'cycletime gpu' needs a command first: give one of check."),
         ("", "'cycletime' needs a command first: give one of transfer, explain, train, resume,"),
     ],

@@ -70,7 +70,7 @@ def test_a_slip_of_the_keyboard_is_refused(slip: str) -> None:
 
 @pytest.mark.parametrize("slip", ["n_env", "num_env", "num_envs"])
 def test_the_number_of_environments_by_another_name_is_refused(slip: str) -> None:
-    with pytest.raises(InputError, match=f"^{slip}=8 is n_envs=8, or --num-envs"):
+    with pytest.raises(InputError, match=f"^{slip}=8 is no setting: give --num-envs 8, in Python n_envs=8"):
         PPO.from_("sb3", dt="40ms", **{slip: 8})
 
 
@@ -128,6 +128,8 @@ def test_updates_once_per_episode_are_left_alone_by_a_rule_with_a_note(gradient_
     assert shorter.notes == ()
     for carried in (longer, shorter):
         assert dict(carried.to("sb3")) == {**said, "gamma": carried.discount}
+    with pytest.raises(InputError, match=r"train_freq is \(1, 'episode'\): only a number can be carried"):
+        values.at("8ms", also="updates-per-second")
 
 
 def test_a_period_that_was_carried_with_its_updates_was_not_left_alone() -> None:
@@ -182,7 +184,6 @@ def test_what_is_no_number_is_refused_only_where_it_is_to_be_carried() -> None:
     ("said", "carried"),
     [
         ({"train_freq": (4, "step"), "gradient_steps": 4}, {"train_freq": 4, "gradient_steps": 2}),
-        ({"train_freq": (1, "episode"), "gradient_steps": -1}, {"train_freq": 2, "gradient_steps": 1}),
         ({"train_freq": 8, "gradient_steps": -1}, {"train_freq": 8, "gradient_steps": 4}),
         ({"target_entropy": "auto"}, {"target_entropy": "auto", "train_freq": 2, "gradient_steps": 1}),
     ],

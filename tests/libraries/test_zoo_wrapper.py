@@ -145,3 +145,12 @@ def test_a_mini_batch_greater_than_the_batch_is_read_as_stable_baselines3_reads_
     assert result.changed == {"n_steps": 32, "batch_size": 32}
     assert result.values is not None
     assert any("batch_size 64 is more than the batch, 8" in note for note in result.values.notes)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "knows"), [("HalfCheetah-v5", True), ("HalfCheetah-v4", False), ("CartPole-v1", False)]
+)
+def test_of_a_shorter_cycle_it_is_said_whether_retime_knows_the_environment(env_id: str, knows: bool) -> None:
+    result = transfer_entry(f"{env_id}:\n  gamma: 0.9\n", env_id, "ppo", "50ms", "25ms")
+    can = "makes it do so" if knows else "can, once register_retiming describes it"
+    assert any(note.endswith(f"must step every 25ms (cycletime.tasks.retime {can}).") for note in result.notes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ import pytest
 
 from cycletime.errors import InputError
 from cycletime.rules import PPO
+from cycletime.studies.plan import Plan
 from cycletime.studies.spec_file import study_from_table, study_table
+from cycletime.trainers.stable_baselines3 import _constructor_names
 from cycletime.training.external import ExternalAgent, TrainerSpec
 from cycletime.training.make_specs import agent_values, tunable_names
 
@@ -73,9 +76,49 @@ def test_an_entry_of_the_zoo(tmp_path: Path) -> None:
     assert study_from_table(study_table(study)) == study
     named = study_from_table({**table, "env": "gymnasium:Pendulum-v1"}, tmp_path)
     assert named.trainer == study.trainer, "a module that registers the environment is no part of the entry's name"
+    twice = r"discount is 0\.9, and gamma=0\.9 in \[set\] or ppo\.yml says it too: leave one out"
+    with pytest.raises(InputError, match=twice):
+        study_from_table({**table, "tuned": {"dt": "50ms", "discount": 0.9}}, tmp_path)
     (tmp_path / "ppo.yml").write_text(f"{entry}  env_wrapper: a.B\n")
-    with pytest.raises(InputError, match=r"^env_wrapper is 'a\.B': leave it to env, num_envs, dts"):
+    with pytest.raises(InputError, match=r"^env_wrapper is 'a\.B': leave it to env\.$"):
         list(study_from_table(table, tmp_path).cells())
+
+
+CONSTRUCTOR = "class SAC:\n    def __init__(self, policy, env, gamma, learning_rate, use_sde, policy_kwargs): ...\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("lr", 1e-3, r"lr is 0\.001: SAC has no such setting; lr is learning_rate here\.$"),
+        ("use_sd", True, r"use_sd is True: SAC has no such setting; did you mean use_sde\?$"),
+        ("noise_type", "normal", "noise_type is 'normal': SAC has no such setting"),
+        ("policy_kwargs", "dict(net_arch=[foo", r"policy_kwargs is 'dict\(net_arch=\[foo', which cannot be read"),
+        ("policy_kwargs", "dict(activation_fn=nn.ReLU)", None),
+        ("normalize", True, None),
+    ],
+)
+def test_a_plan_knows_the_settings_of_the_constructor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: object, says: str | None
+) -> None:
+    (tmp_path / "stable_baselines3" / "sac").mkdir(parents=True)
+    (tmp_path / "stable_baselines3" / "__init__.py").write_text("1 / 0  # not imported")
+    (tmp_path / "stable_baselines3" / "sac" / "sac.py").write_text(CONSTRUCTOR)
+    monkeypatch.syspath_prepend(tmp_path)
+    _constructor_names.cache_clear()
+    table = {**SB3, "algorithm": "sac", "tuned": {"dt": "50ms"}, "set": {name: value}}
+    with pytest.raises(InputError, match=says) if says else nullcontext():
+        study_from_table(table).check_runs()
+    _constructor_names.cache_clear()
+
+
+def test_a_plan_notes_what_a_librarys_words_cannot_say() -> None:
+    several = {**SB3, "trainer": {"name": "sb3", "num_envs": 7}, "rules": ["baseline", "constant"], "dts": ["50ms"]}
+    assert Plan.of(study_from_table(several)).notes() == (
+        "note: ppo at 50ms: stable-baselines3 cannot express batch 512 with 7 environments: the nearest is 511.",
+        "note: ppo at 50ms: stable-baselines3's last mini-batch of each epoch has 63 samples instead of 64.",
+    )
+    assert Plan.of(study_from_table(SB3)).notes() == ()
 
 
 def test_values_of_no_cycle_time_are_not_carried() -> None:
@@ -111,7 +154,9 @@ COMMAND = {**SB3, "env": "My-Robot", "set": {}, "tuned": {"dt": "50ms", "discoun
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"trainer": "sb4"}, "'sb4' is not a trainer"),
+        ({"trainer": "sb4"}, r"'sb4' is not a trainer: .*; did you mean sb3\?$"),
+        ({"trainer": "stable-baseline3"}, r"; did you mean stable-baselines3\?$"),
+        ({"trainer": "sb3", "seed_count": 2}, r"'seed_count' is nothing that a study has: .*; did you mean seeds\?$"),
         ({"trainer": 3}, "trainer is 3"),
         ({"trainer": {"command": "train"}}, "command = 'train': it must be a list of texts"),
         ({"trainer": {"name": "sb3", "command": ["x"]}}, "a name or a command"),
@@ -138,9 +183,19 @@ COMMAND = {**SB3, "env": "My-Robot", "set": {}, "tuned": {"dt": "50ms", "discoun
         ({"trainer": "sb3", "simulated_s": 0.01}, "simulated_s is 0.01: a run must last 50ms at least, one cycle."),
         ({"trainer": "sb3", "simulated_s": None}, "'env_steps' is missing: a study needs it, or 'simulated_s'"),
         ({"trainer": "sb3", "set": {"gamma": 0.8}}, "discount is 0.9, and gamma=0.8 says it too: leave one out."),
+        ({"trainer": "sb3", "set": {"n_envs": 8}}, r"n_envs is 8: leave it to \[trainer\] num_envs = 8\.$"),
+        ({"trainer": "sb3", "set": {"num_envs": 8}}, r"num_envs is 8: leave it to \[trainer\] num_envs = 8\.$"),
+        ({"trainer": {"command": ["x"], "words": "sb3"}, "set": {"n_envs": 8}}, r"n_envs is 8: leave it to"),
+        ({"trainer": "sb3", "set": {"seed": 3}, "tuned": {}, "env": "Pendulum-v1"}, r"seed is 3: leave it to seeds\.$"),
+        ({"trainer": "sb3", "set": {"device": "cuda"}}, "device is 'cuda': leave it to the study's device"),
+        ({"trainer": "sb3", "set": {"total_timesteps": 9}}, r"total_timesteps is 9: leave it to simulated_s\."),
         ({"trainer": "sb3", "env_dt": None}, "simulated_s needs one time step"),
         ({"trainer": {"command": ["x", "{discount}"]}, "set": {"batch": 9}}, "so give it in 'tuned'"),
         ({"trainer": "sb3", "algorithm": "dqn"}, "'dqn' is not an algorithm"),
+        (
+            {"trainer": "sb3", "algorithm": "tqc", "env": "Pendulum-v1"},
+            "stable-baselines3 has no tqc here: give one of",
+        ),
     ],
 )
 def test_what_is_wrong_is_said(changes: dict[str, Any], says: str) -> None:

@@ -17,16 +17,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.flatten_util import ravel_pytree
 
-from cycletime.agents.agent import (
-    Buffer,
-    LearnWhen,
-    Metrics,
-    TimeLimit,
-    Transition,
-    option,
-    pytree_of_rates,
-    rate,
-)
+from cycletime.agents.agent import Buffer, LearnWhen, Metrics, TimeLimit, Transition, option, pytree_of_rates, rate
 from cycletime.agents.checks import (
     check_choices,
     check_counts,

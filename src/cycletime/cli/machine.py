@@ -11,17 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tyro.conf import Positional, arg
 
 from cycletime import rules
-from cycletime.cli.options import (
-    NO_NAMES,
-    Count,
-    NameList,
-    NameListOption,
-    Rate,
-    Text,
-    Whole,
-    name_list,
-    paper_default,
-)
+from cycletime.cli.options import NO_NAMES, Count, NameList, NameListOption, Rate, Text, Whole, name_list, paper_default
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.rules.hyperparameters import align_columns

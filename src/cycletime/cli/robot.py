@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 STANDARD_PORTS = NameList(map(str, (RTDE_PORT, REALTIME_PORT, DASHBOARD_PORT)))
 
 ControllerPorts: TypeAlias = Annotated[
-    NameList,
-    name_list("RTDE REALTIME DASHBOARD", 3),
-    arg(help_behavior_hint=f"(default: {' '.join(STANDARD_PORTS)})"),
+    NameList, name_list("RTDE REALTIME DASHBOARD", 3), arg(help_behavior_hint=f"(default: {' '.join(STANDARD_PORTS)})")
 ]
 
 
@@ -228,13 +226,7 @@ class RunRobot(AgentOptions, ArmOptions):
         if self.algorithm == "ppo":
             asked["others"] = {"learn_when": "episode_end", **asked["others"]}
         (spec,) = make_specs(
-            task=None,
-            env=_TASK,
-            env_dt=self.env_dt,
-            seeds=[self.seed],
-            engine="real-time",
-            robot=arm.kind,
-            **asked,
+            task=None, env=_TASK, env_dt=self.env_dt, seeds=[self.seed], engine="real-time", robot=arm.kind, **asked
         )
         return spec
 

@@ -106,10 +106,12 @@ def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperpar
     kind = options.kind
     library, *words = options.from_library or ("",)
     said = _settings(words)
-    from_dt, tuned = _tuned(options, given_cycle_time(library, said) if library else None)
+    from_dt, tuned, others = _tuned(options, given_cycle_time(library, said) if library else None)
     if not options.from_library:
         stated = {**tuned, **given}
         notes = _notes_on_baseline(kind(dt=from_dt).stated(), stated, kind.whose_baseline)
+        if left := [f"{name} {value}" for name, value in others.items() if name not in stated]:
+            notes += (f"Not in these values, but set in {options.tuned} for every cycle time: {', '.join(left)}.",)
         return kind(dt=from_dt, **stated, tuned_fields=tuned.keys() - given.keys()), notes
     if tuned:
         raise InputError(f"--tuned is {options.tuned}: --from-library has values as well, so leave one out.")
@@ -118,9 +120,7 @@ def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperpar
         from cycletime.libraries.synonyms import refuse_two_values
 
         source = values.library_source
-        refuse_two_values(
-            source.library if source else "", kind.algorithm, given, source.values if source else {}, "--"
-        )
+        refuse_two_values(source.library if source else "", kind.algorithm, given, source.values if source else {})
     whole = {**said, **nest_names(said)}
     number, source = LIBRARIES[library_name(library)][kind.algorithm].n_envs, values.library_source
     no_default = [number.name] if number and (options.n_envs is not None or number.default is None) else []
@@ -157,8 +157,10 @@ def _value(text: str) -> object:
     return {"true": True, "false": False, "none": None}.get(text.lower(), text)
 
 
-def _tuned(options: TransferValues, stated: DurationLike | None) -> tuple[DurationLike, Mapping[str, Any]]:
-    """The cycle time that values were tuned at, and a file's values, with what it sets for the parts."""
+def _tuned(
+    options: TransferValues, stated: DurationLike | None
+) -> tuple[DurationLike, dict[str, Any], Mapping[str, Any]]:
+    """The cycle time that values were tuned at; a file's values, with what it sets for the parts; all that it sets."""
     if options.tuned is None:
         from_dt = stated if options.from_dt is None else options.from_dt
         if from_dt is None:
@@ -167,7 +169,7 @@ def _tuned(options: TransferValues, stated: DurationLike | None) -> tuple[Durati
             names = cycle_time_names(library_name(next(iter(options.from_library), "")))
             instead = f"{names} in the library's words" if names else "--tuned"
             raise InputError(f"--from is missing: say at which cycle time the values were tuned, or give {instead}.")
-        return from_dt, {}
+        return from_dt, {}, {}
     from cycletime.training.toml_files import read_tuned
 
     kind = options.kind
@@ -175,7 +177,8 @@ def _tuned(options: TransferValues, stated: DurationLike | None) -> tuple[Durati
     if options.from_dt is not None:
         raise InputError(f"--from is {options.from_dt}: the file of --tuned says it already, so leave one out.")
     fields = [kind.parts[name].field for name in options.also if name in kind.parts]
-    return read.dt, {**{name: read.others[name] for name in fields if name in read.others}, **read.values}
+    parts = {name: read.others[name] for name in fields if name in read.others}
+    return read.dt, {**parts, **read.values}, read.others
 
 
 def _notes_on_baseline(baseline: Mapping[str, object], given: Mapping[str, object], whose: str) -> tuple[str, ...]:

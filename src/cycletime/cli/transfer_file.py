@@ -196,6 +196,9 @@ def _as_json(carried: CarriedConfiguration, notes: tuple[str, ...]) -> dict[str,
 def _write_new(target: Path, source: Path, texts: dict[Path, str]) -> None:
     """Write the files of a configuration where there is nothing yet, whole or not at all."""
     folder = source.is_dir()
+    if folder and target.suffix in {path.suffix for path in texts}:
+        instead = f"name a new folder, such as {target.stem}, or print with --as yaml"
+        raise InputError(f"--to-file is {target}, and {source} is a folder: {instead}.")
     if not target.parent.is_dir():
         raise InputError(f"--to-file is {target}, and there is no folder {target.parent}: make it first.")
     try:

@@ -116,7 +116,8 @@ def check_words(words: Sequence[str], commands: Mapping[str, type]) -> None:
     if any(word in _HELP for word in rest):
         return
     if command.commands:
-        raise InputError(f"'{command.name}' needs a command first: give one of {', '.join(command.commands)}.")
+        file = ", or a file, before its options" if command.name == "cycletime transfer" else ""
+        raise InputError(f"'{command.name}' needs a command first{file}: give one of {', '.join(command.commands)}.")
     with require_extras(command.name):
         _refuse_unknown_options(rest, command)
     given = _assign(rest, command)
@@ -163,7 +164,9 @@ def _assign(words: Sequence[str], command: CommandSpec) -> dict[str, list[str]]:
             if not positional:
                 last = words[max(0, len(words) - len(left) - 2)]
                 whole = f"{last}{word}" if last[:1].isdigit() and word in _UNITS else ""
-                hint = f"write '{whole}' as one word." if whole else command.help_hint
+                is_setting = separator and "--from-library" in command.option_names
+                hint = "a library's words belong after --from-library LIBRARY." if is_setting else command.help_hint
+                hint = f"write '{whole}' as one word." if whole else hint
                 raise InputError(f"Unexpected argument {shorten(word)!r}: {hint}")
             option, values = positional.pop(0), [word]
         else:

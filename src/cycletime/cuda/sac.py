@@ -60,13 +60,7 @@ ROW = np.dtype(
 )
 
 METRICS = ("critics_loss", "policy_loss", "entropy", "alpha", "action_value")
-REPORT = np.dtype(
-    [
-        ("agent_steps", np.int32),
-        *((name, np.float32) for name in METRICS),
-        ("unused", np.float32, 2),
-    ]
-)
+REPORT = np.dtype([("agent_steps", np.int32), *((name, np.float32) for name in METRICS), ("unused", np.float32, 2)])
 _SHAPES = {
     "second": (UNITS, UNITS),
     "first": (INPUTS, UNITS),

@@ -339,13 +339,12 @@ class _Transfer:
             rows = [each._replace(path=(env_id, *each.path)) for each in rows]
             notes += more
         if self.rho != 1:
-            entry = value_at(root.file.document, root.path)
-            wrappers, note = with_cycle_time_wrapper(entry, self.from_dt, self.to_dt)
+            old = value_at(root.file.document, root.path).get("env_wrapper")
+            wrappers, note = with_cycle_time_wrapper(old, configuration.env_id, self.from_dt, self.to_dt)
             notes.append(note)
             if wrappers:
                 path = (*((configuration.env_id,) if self.rewritten else root.path), "env_wrapper")
-                old, reason = entry.get("env_wrapper"), "it sets the cycle time"
-                rows.append(Change("env_wrapper", old, wrappers, "carried", reason, root.file, path))
+                rows.append(Change("env_wrapper", old, wrappers, "carried", "it sets the cycle time", root.file, path))
         return rows, notes
 
     def carry_environment(self) -> list[Change]:

@@ -45,12 +45,11 @@ class UpdatesPerPeriod:
         try:
             period = given.optional_number(name)
         except NotANumberError:
-            if (said := given.values[name]) != PICKLED:  # which may well be a number
-                given.left_alone["updates_per_step"] = (
-                    f"{given.library}'s {name} is {said!r}, no number of steps: the updates are left alone."
-                )
-            if updates == _AS_MANY_AS_COLLECTED:
+            if (said := given.values[name]) == PICKLED and updates == _AS_MANY_AS_COLLECTED:
                 return 1.0
+            if said != PICKLED:  # which may well be a number
+                why = f"{given.library}'s {name} is {said!r}, no number of steps: the updates are left alone."
+                given.left_alone["updates_per_step"] = why
             raise
         if (updates, period) == (None, None):
             return None

@@ -91,7 +91,8 @@ class SettingsReader:
                     "values of DQN: 'cycletime transfer' is for ppo, sac, a2c, tqc, td3 and ddpg."
                 )
             if self.library in ("stable-baselines3", "sbx") and name in ("n_env", "num_env", "num_envs"):
-                raise InputError(f"{name}={self.values[name]} is n_envs={self.values[name]}, or --num-envs.")
+                number = self.values[name]
+                raise InputError(f"{name}={number} is no setting: give --num-envs {number}, in Python n_envs={number}.")
         known = list(dict.fromkeys(self.known))
         names = [*known, *cycle_time]
         for name in self.values:

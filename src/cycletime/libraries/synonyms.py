@@ -52,13 +52,14 @@ def our_fields(library: str, algorithm: str) -> dict[str, str]:
 
 
 def refuse_two_values(
-    library: str, algorithm: str, given: Mapping[str, object], said: Mapping[str, object], option: str = ""
+    library: str, algorithm: str, given: Mapping[str, object], said: Mapping[str, object], where: str | None = None
 ) -> None:
-    """Refuse our values and a library's words that say the same one; options of commands begin with dashes."""
+    """Refuse our values and a library's words that say the same one; ours are options of a command without a place."""
     for name, ours in our_fields(library, algorithm).items() if library else ():
         if ours in given and name in said:
-            written = option + (ours.replace("_", "-") if option else ours)
-            raise InputError(f"{written} is {given[ours]}, and {name}={said[name]} says it too: leave one out.")
+            written = "--" + ours.replace("_", "-") if where is None else ours
+            theirs = f"{name}={said[name]}{where or ''}"
+            raise InputError(f"{written} is {given[ours]}, and {theirs} says it too: leave one out.")
 
 
 def _synonyms(library: str, algorithm: str) -> Iterator[Synonym]:

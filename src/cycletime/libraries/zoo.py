@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -31,13 +30,17 @@ NOISE = "noise_std"
 """The Zoo's own setting, of which it makes Stable-Baselines3's action_noise."""
 
 
-def with_cycle_time_wrapper(entry: Mapping[str, object], from_dt: Duration, to_dt: Duration) -> tuple[Any, str]:
-    """The entry's wrappers with actions held for ``to_dt``, or None where none can; and a note.
+_MUJOCO = "Reacher|Pusher|Inverted(Double)?Pendulum|HalfCheetah|Hopper|Walker2d|Swimmer|Ant|Humanoid(Standup)?"
+RETIMED = re.compile(f"({_MUJOCO})-v5|Pendulum-v1")
+"""The ids that `cycletime.tasks.retime` knows, as its tests hold."""
+
+
+def with_cycle_time_wrapper(said: object, env_id: str | None, from_dt: Duration, to_dt: Duration) -> tuple[Any, str]:
+    """An entry's wrappers with actions held for ``to_dt``, or None where none can; and a note.
 
     A `CycleTime` that is there gets another dt. Else what the entry describes takes ``from_dt`` per step, other
     wrappers included, and one is put around them.
     """
-    said = entry.get("env_wrapper")
     wrappers: list[Any] = list(said) if isinstance(said, list) else [] if said is None else [said]
     keys = [(at, key) for at, each in enumerate(wrappers) if isinstance(each, dict) for key in each]
     ours = [(at, key) for at, key in keys if WRAPPER_NAMES.fullmatch(key) and wrappers[at][key]]
@@ -46,14 +49,12 @@ def with_cycle_time_wrapper(entry: Mapping[str, object], from_dt: Duration, to_d
     step = typed_duration(keywords["env_dt"]) if "env_dt" in keywords else None
     held = to_dt / (step or from_dt)
     if step and held.denominator != 1:
-        must = f"the environment itself must step every {to_dt}"
         cannot = f"{to_dt} is not a whole multiple of the environment's step, {step}"
-        retimes = "cycletime.tasks.retime makes MuJoCo's and Pendulum do so"
+        knows = "makes it do so" if RETIMED.fullmatch(env_id or "") else "can, once register_retiming describes it"
+        must = f"the environment itself must step every {to_dt} (cycletime.tasks.retime {knows})"
         if ours:
-            raise InputError(
-                f"{cannot}: take CycleTime out of env_wrapper and give --from {from_dt}; {must} ({retimes})."
-            )
-        return None, f"No env_wrapper was written, since {cannot}: {must} ({retimes})."
+            raise InputError(f"{cannot}: take CycleTime out of env_wrapper and give --from {from_dt}; {must}.")
+        return None, f"No env_wrapper was written, since {cannot}: {must}."
     span = f"{held} {'step' if held == 1 else 'steps'} of {step}"
     span = span if step else f"{to_dt}, which must be a whole multiple of the environment's step"
     new = {**(wrappers[at] if ours else {}), name: {**keywords, "dt": _in_ms(to_dt)}}

@@ -12,6 +12,7 @@ from hashlib import sha256
 from cycletime.duration import cycle_steps
 from cycletime.studies.spec import Cell, StudySpec
 from cycletime.training.engine import engine_for
+from cycletime.training.external import ExternalAgent
 from cycletime.training.spec import RunSpec
 
 
@@ -71,7 +72,10 @@ class Plan:
         return min(workers, sum(math.ceil(len(group) / self.batch_size(group, workers)) for group in groups))
 
     def notes(self) -> tuple[str, ...]:
-        return tuple(f"note: {each}" for each in random_starts(cell.spec for cell in self.cells))
+        told = [*random_starts(cell.spec for cell in self.cells)]
+        for agent, dt in ((cell.agent, cell.dt) for cell in self.cells if isinstance(cell.agent, ExternalAgent)):
+            told += [f"{agent.algorithm} at {dt}: {each}" for each in agent.notes]
+        return tuple(f"note: {each}" for each in dict.fromkeys(told))
 
     def engines(self) -> Counter[str]:
         return Counter(self.cells[planned.cell].spec.engine.name for planned in self.runs)

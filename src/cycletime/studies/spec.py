@@ -20,7 +20,7 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError, did_you_mean, quote, unknown_name_error
 from cycletime.libraries.synonyms import name_hint
 from cycletime.rules import Rule
-from cycletime.trainers.commands import check_command, check_rules, check_settings, check_varied
+from cycletime.trainers.commands import check_command, check_installed, check_rules, check_varied
 from cycletime.training.engine import AUTO, check_study_engine, engine_for, with_engine
 from cycletime.training.external import ExternalAgent, TrainerSpec
 from cycletime.training.make_specs import known_algorithms, transfer_agent, tunable_names
@@ -211,12 +211,12 @@ class StudySpec:
             if isinstance(cell.agent, ExternalAgent):
                 grids = (*self.grids(cell.agent.algorithm), *self.points.get(cell.agent.algorithm, ()))
                 check_command(cell.agent, [name for grid in grids for name in grid])
-                if here:
-                    check_settings(cell.agent.trainer, cell.agent.settings)
                 agents.setdefault((cell.agent.algorithm, cell.labels["rule"]), []).append(cell.agent)
         check_rules(agents)
         if self.trainer is not None:
             check_varied(self.trainer, self.dts, self.seeds)
+            if here:
+                check_installed(self.trainer)
 
     @property
     def size(self) -> int:

@@ -170,7 +170,7 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
                 place = "tuned" if theirs.ours in TUNABLE["ppo"] else "set"
                 near = f"; {key} is {theirs.ours} here, in the table {place}."
             raise InputError(f"{key!r} is nothing that a study has: it has {', '.join(sorted(_KNOWN_KEYS))}{near}")
-    said = table.get("set", {})
+    zoo = trainer.get("zoo") if isinstance(trainer := table.get("trainer"), Mapping) else None
     table = _with_trainers_num_envs(_with_zoo_entry(table, folder))
     algorithms = tuple(_as_list(table, "algorithm"))
     trainer = read_trainer(table["trainer"], folder) if "trainer" in table else None
@@ -181,7 +181,8 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
     if trainer is not None:  # values that nobody tuned are from no cycle time
         for algorithm, values in tuned.items():
             first = {name: tried[0] for name, tried in values.values.items() if tried}
-            refuse_two_values(trainer.words, algorithm, first, {**said, **said.get(algorithm, {})})
+            said = {name: tried[0] for name, tried in others.get(algorithm, {}).items() if tried}
+            refuse_two_values(trainer.words, algorithm, first, said, f" in [set] or {zoo}" if zoo else "")
         tuned = {**dict.fromkeys(algorithms, Tuned(None)), **tuned}
     worlds = _worlds(table, trainer)
     name, patience, hang_timeout = _required(table, "name"), table.get("patience", HANG_TIMEOUT), None

@@ -14,7 +14,7 @@ from typing import Any
 
 from cycletime.errors import InputError, did_you_mean
 from cycletime.rules import ALGORITHMS
-from cycletime.trainers.stable_baselines3 import read_setting
+from cycletime.trainers.stable_baselines3 import check_settings
 from cycletime.trainers.trainer_run import TrainerRun
 from cycletime.training.external import BUILT_IN, ExternalAgent, TrainerSpec
 
@@ -25,7 +25,9 @@ _FACTS = (*_CYCLES, "seed", "folder", "simulated_s", "agent_steps", "num_envs", 
 
 
 def check_command(agent: ExternalAgent, given: Sequence[str]) -> None:
-    """Refuse placeholders that stand for nothing, and given values that the command does not take."""
+    """Refuse placeholders that stand for nothing, and given values that the trainer does not take."""
+    if agent.trainer.name == "stable-baselines3":
+        check_settings(agent.algorithm, agent.settings)
     if not agent.trainer.command:
         return
     used = set(_PLACEHOLDER.findall(" ".join((*agent.trainer.command, *agent.trainer.resume))))
@@ -41,13 +43,10 @@ def check_command(agent: ExternalAgent, given: Sequence[str]) -> None:
             raise InputError(f"{name} {is_given}, and the command does not take it: add {{{name}}}, or leave it out.")
 
 
-def check_settings(trainer: TrainerSpec, settings: Mapping[str, Any]) -> None:
-    """Refuse what would be refused in each run: a library that is not here, and settings that cannot be read."""
+def check_installed(trainer: TrainerSpec) -> None:
     name = trainer.name
     if missing := [each for each in BUILT_IN.get(name, ()) if not any(Distribution.discover(name=each))]:
         raise InputError(f"{name} needs {missing[0]!r}, which is not installed: pip install 'cycletime[{name}]'.")
-    for setting in settings.items() if name == "stable-baselines3" else ():
-        read_setting(*setting)
 
 
 def check_rules(agents: Mapping[tuple[str, Any], Sequence[ExternalAgent]]) -> None:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from cycletime.errors import InputError, quote
+from cycletime.libraries.synonyms import name_hint
 from cycletime.trainers.trainer_run import POINTS_FILE, TrainerRun
 
 ALGORITHMS = {"ppo": "PPO", "a2c": "A2C", "sac": "SAC", "td3": "TD3", "ddpg": "DDPG"}
+_OF_THE_ZOO = {"normalize": "env", "noise_type": "action_noise", "noise_std": "action_noise"}
+"""What entries of the RL Zoo say besides, and which argument of a constructor is made of it."""
 
 
 def train(run: TrainerRun) -> None:
@@ -19,8 +27,6 @@ def train(run: TrainerRun) -> None:
     from stable_baselines3.common.env_util import make_vec_env
     from stable_baselines3.common.vec_env import VecNormalize
 
-    if run.algorithm not in ALGORITHMS:
-        raise InputError(f"stable-baselines3 has no {run.algorithm} here: give one of {', '.join(ALGORITHMS)}.")
     if run.device == "gpu" and not torch.cuda.is_available():
         raise InputError("device is 'gpu', and PyTorch finds none here: leave it out, or install PyTorch with CUDA.")
     keywords = {name: read_setting(name, value) for name, value in run.values.items() if value is not None}
@@ -29,8 +35,9 @@ def train(run: TrainerRun) -> None:
     env: Any = make_vec_env(run.make_env, n_envs=run.num_envs, seed=run.seed)
     if noise[0]:
         keywords["action_noise"] = _noise(*noise, env.action_space.shape[-1])
-    if normalize:
-        env = VecNormalize(env, gamma=keywords.get("gamma", 0.99), **(normalize if isinstance(normalize, dict) else {}))
+    if normalize:  # by the agent's gamma whatever the entry says, as the Zoo does
+        own = normalize if isinstance(normalize, dict) else {}
+        env = VecNormalize(env, **{**own, "gamma": keywords.get("gamma", 0.99)})
 
     class Points(BaseCallback):  # type: ignore[misc]  # where it is not installed
         """Reports each episode; its length in agent steps over all environments is the trainer's own count."""
@@ -50,6 +57,29 @@ def train(run: TrainerRun) -> None:
     if not (run.folder / POINTS_FILE).exists():
         raise InputError(f"No episode ended in {run.simulated_s:,.6g} s simulated: give the study a larger budget.")
     model.save(run.folder / "model.zip")
+
+
+def check_settings(algorithm: str, settings: Mapping[str, Any]) -> None:
+    """Refuse what each run would be refused for; names where Stable-Baselines3 is installed."""
+    if algorithm not in ALGORITHMS:
+        raise InputError(f"stable-baselines3 has no {algorithm} here: give one of {', '.join(ALGORITHMS)}.")
+    known = _constructor_names(algorithm)
+    for name, value in settings.items():
+        with suppress(ModuleNotFoundError):  # nn.NAME needs PyTorch
+            read_setting(name, value)
+        if known and _OF_THE_ZOO.get(name, name) not in known:
+            near = name_hint(name, algorithm, known)
+            raise InputError(f"{name} is {quote(value)}: {ALGORITHMS[algorithm]} has no such setting{near}")
+
+
+@cache
+def _constructor_names(algorithm: str) -> list[str]:
+    """From its source, since to import it takes seconds; none where it is not found."""
+    package = find_spec("stable_baselines3")
+    file = Path(package.origin if package and package.origin else "").parent / algorithm / f"{algorithm}.py"
+    nodes = ast.walk(ast.parse(file.read_text())) if file.is_file() else ()
+    makers = (node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == "__init__")
+    return [each.arg for node in makers for each in node.args.args]
 
 
 def read_setting(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever an entry has

@@ -11,15 +11,20 @@ from typing import Any
 from cycletime import rules
 from cycletime.agents.checks import check_counts
 from cycletime.duration import Duration
-from cycletime.errors import InputError, quote, unknown_name_error
+from cycletime.errors import InputError, did_you_mean, quote, unknown_name_error
 from cycletime.libraries import LIBRARIES
 from cycletime.libraries.names import ALIASES, RSL_RL
 from cycletime.rules import Rule
 
 BUILT_IN = {"stable-baselines3": ("stable-baselines3", "torch"), "brax": ("brax", "playground", "mujoco-mjx", "jax")}
 """Trainers that come with this package, each in the words of its library; and packages whose versions a result has."""
-_OF_THE_ZOO = ("n_timesteps", "n_envs", "env_wrapper", "frame_stack", "vec_env_wrapper", "callback", "vec_env_class")
-"""What entries of the RL Zoo say of more than the agent."""
+_OF_THE_STUDY = {"dt": "dts", "seed": "seeds", "device": "the study's device"}
+_OF_THE_STUDY |= dict.fromkeys(("n_envs", "num_envs", "n_env", "num_env"), "[trainer] num_envs = {}")
+_OF_THE_STUDY |= dict.fromkeys(("n_timesteps", "total_timesteps"), "simulated_s")
+_OF_THE_STUDY |= dict.fromkeys(
+    ("env", "env_wrapper", "frame_stack", "vec_env_wrapper", "vec_env_class", "callback"), "env"
+)
+"""What Stable-Baselines3 and entries of the RL Zoo call more than the agent's, and what says it here."""
 COLUMNS = ("seconds", "agent_steps", "return")
 CURVE_SUFFIXES = (".csv", ".jsonl")
 
@@ -54,7 +59,7 @@ class TrainerSpec:
         is_function = colon and all(part.isidentifier() for part in [*module.split("."), function])
         if name and name not in BUILT_IN and not is_function:
             known = f"give {', '.join(BUILT_IN)}, a function such as 'my_module:train', or a table with a command"
-            raise InputError(f"{quote(self.name)} is not a trainer: {known}.")
+            raise InputError(f"{quote(self.name)} is not a trainer: {known}{did_you_mean(name, [*BUILT_IN, 'sb3'])}")
         if words and words not in LIBRARIES:
             raise unknown_name_error(words, "a library whose words are known", LIBRARIES)
         if name in BUILT_IN and words != name:
@@ -122,6 +127,8 @@ class ExternalAgent:
     """In our names, at the run's cycle time."""
     settings: Mapping[str, Any]
     """All of it in the words that the trainer takes."""
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    """What those words cannot say exactly."""
 
     exploration = None
     random_steps = 0
@@ -159,6 +166,10 @@ def tuned_hyperparameters(
     kind = rules.ALGORITHMS[algorithm]
     if not trainer.words:
         return kind(dt=tuned_at, tuned_fields=tuned_fields, **values)
+    refused = _OF_THE_STUDY if trainer.name == "stable-baselines3" else ("dt", "n_envs")
+    for name, said in others.items():
+        if name in refused:
+            raise InputError(f"{name} is {quote(said)}: leave it to {_OF_THE_STUDY[name].format(quote(said))}.")
     tuned = kind.from_(trainer.words, dt=tuned_at, n_envs=trainer.num_envs, **others)
     return replace(tuned, tuned_fields=tuned_fields, **values)
 
@@ -177,13 +188,9 @@ def external_agent(
 
     `others` are in the trainer's words: where rules know one, such as Stable-Baselines3's n_steps, they carry it too.
     """
-    if trainer.name == "stable-baselines3" and (refused := [name for name in _OF_THE_ZOO if name in others]):
-        raise InputError(
-            f"{refused[0]} is {quote(others[refused[0]])}: leave it to env, num_envs, dts and simulated_s."
-        )
     tuned = tuned_hyperparameters(trainer, algorithm, values, others, dt if tuned_at is None else tuned_at)
     carried = tuned if tuned_at is None else tuned.at(dt, rule)
-    settings: dict[str, Any] = {**carried.stated(), **others}
-    if trainer.words:
-        settings = dict(carried.to(trainer.words, trainer.num_envs))
-    return ExternalAgent(algorithm, trainer, dict(carried.stated()), settings), tuned, carried
+    exported = carried.to(trainer.words, trainer.num_envs) if trainer.words else None
+    settings: dict[str, Any] = {**carried.stated(), **others} if exported is None else dict(exported)
+    notes = exported.notes if exported else ()
+    return ExternalAgent(algorithm, trainer, dict(carried.stated()), settings, notes), tuned, carried

@@ -15,6 +15,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
 
 from cycletime import Duration, InputError
+from cycletime.libraries.zoo import RETIMED
 from cycletime.tasks.retime import RETIMINGS, retime
 from docs.retime_tables import own_time_limit
 from tests.tasks.retime.own import own_time_step
@@ -59,6 +60,7 @@ def trace(env: gym.Env[Any, Any], n: int = 25, seed: int = 3) -> list[Any]:
 
 def test_what_is_known_is_what_is_tested() -> None:
     assert sorted(RETIMINGS) == IDS
+    assert sorted(filter(RETIMED.fullmatch, gym.registry)) == IDS, "what notes on the Zoo's files say"
 
 
 @pytest.mark.parametrize("env_id", IDS)

@@ -154,3 +154,33 @@ def test_a_clock_that_the_environment_does_not_have_is_refused(sled_id: str, clo
 def test_an_environment_without_a_spec_is_refused() -> None:
     with pytest.raises(InputError, match="has no spec"):
         Retime(Sled(), "50ms")
+
+
+FAST_ENVS = """
+import gymnasium as gym
+from cycletime.tasks.retime import AttributeClock, Kind, RewardTerm, register_retiming, retime
+
+register_retiming("CartPole-v1", [RewardTerm("1", Kind.RATE)], AttributeClock("tau"))
+
+def make(**keywords):
+    return retime("CartPole-v1", "5ms", **keywords)
+
+gym.register("FastCart-v1", entry_point="fast_envs:make")
+"""
+TRAIN = """
+import gymnasium as gym
+
+if __name__ == "__main__":
+    vector_kwargs = {"context": "spawn"}
+    envs = gym.make_vec("fast_envs:FastCart-v1", 2, vectorization_mode="async", vector_kwargs=vector_kwargs)
+    envs.reset()
+    print(envs.step(envs.action_space.sample())[1])
+    envs.close()
+"""
+
+
+def test_processes_of_a_vector_environment_know_what_the_module_of_the_entry_point_describes(tmp_path: Path) -> None:
+    (tmp_path / "fast_envs.py").write_text(FAST_ENVS)
+    (tmp_path / "train.py").write_text(TRAIN)
+    ran = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == ("[0.25 0.25]\n", "")

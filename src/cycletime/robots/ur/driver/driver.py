@@ -294,9 +294,4 @@ class DriverSettings:
         limits: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in parts["limits"].items()
         }
-        return cls(
-            Address(**parts["address"]),
-            ArmLimits(**limits),
-            DriverTimeouts(**parts["timeouts"]),
-            parts["pace"],
-        )
+        return cls(Address(**parts["address"]), ArmLimits(**limits), DriverTimeouts(**parts["timeouts"]), parts["pace"])
