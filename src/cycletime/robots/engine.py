@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 Recall: TypeAlias = Callable[[], Iterable[EpisodeRecord]]
 Keep: TypeAlias = Callable[[EpisodeRecord], None]
-_NEVER_IDENTICAL = "a robot is never in the same state twice"
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ class RealTimeBatch(RunBatch):
             cycle_steps=self.loop.cycle_steps,
             bounds=ActionBounds.of(self.env),
             contract=timing_contract(self.env, self.loop.env_dt),
-            remarks=lambda: (_NEVER_IDENTICAL,),
+            remarks=lambda: ("a robot is never in the same state twice",),
         )
         return (info,)
 

@@ -149,7 +149,8 @@ class Supervisor:
         self._last_inside: Vector | None = None
 
     def rule(self, state: ArmState, command: Command) -> Ruling:
-        if not _is_valid(command):
+        is_complete = isinstance(command, StopJ) or len(joints_of(command)) == JOINTS
+        if not is_complete or not all(map(math.isfinite, numbers_of(command))):
             return self._stop(Override.NOT_A_NUMBER)
         q, qd = np.array(state.target_q), np.array(state.target_qd)
         if inside := self._inside(q):
@@ -244,11 +245,6 @@ class Supervisor:
 
 def _shrunk(low: tuple[float, ...], high: tuple[float, ...], margin: float) -> tuple[Vector, Vector]:
     return np.array(low) + margin, np.array(high) - margin
-
-
-def _is_valid(command: Command) -> bool:
-    complete = isinstance(command, StopJ) or len(joints_of(command)) == JOINTS
-    return complete and all(map(math.isfinite, numbers_of(command)))
 
 
 class StopAction(IntEnum):
