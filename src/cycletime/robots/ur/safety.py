@@ -104,8 +104,6 @@ REACHER_LIMITS = ArmLimits(
 
 
 Vector: TypeAlias = NDArray[np.float64]
-Tip: TypeAlias = Callable[[Vector], Vector]
-"""Where the tip is, in metres, for angles of the joints."""
 
 _SCALES = (1.0, 0.75, 0.5, 0.25)
 """Of a command that would leave the box: the largest that does not is taken, or the arm stops."""
@@ -141,7 +139,8 @@ class Ruling:
 class Supervisor:
     """Rules on commands, by the newest package of the controller; remembers where the tip was inside last."""
 
-    def __init__(self, limits: ArmLimits, tip: Tip) -> None:
+    def __init__(self, limits: ArmLimits, tip: Callable[[Vector], Vector]) -> None:
+        """`tip` says where the tip is, in metres, for angles of the joints."""
         self.limits = limits
         self._tip = tip
         self._low, self._high = _shrunk(limits.low, limits.high, limits.joint_margin)
