@@ -21,7 +21,6 @@ from cycletime.agents.networks import (
     new_network,
     new_parameters,
     policy_log_probability,
-    policy_mean,
     squashed_sample,
     state_value,
     with_small_last_layer,
@@ -170,7 +169,7 @@ def test_mean_value_and_log_probability_are_the_networks() -> None:
     def read(parameters: Parameters, observation: jax.Array, action: jax.Array) -> tuple[jax.Array, ...]:
         policy, value = parameters
         return (
-            policy_mean(policy, observation),
+            forward(policy.network, observation, "tanh"),
             state_value(value, observation),
             policy_log_probability(policy, observation, action),
         )

@@ -16,10 +16,10 @@ from cycletime.agents.networks import (
     InitialWeights,
     Network,
     PolicyNetwork,
+    forward,
     gaussian_entropy,
     new_parameters,
     policy_log_probability,
-    policy_mean,
     state_value,
 )
 
@@ -80,7 +80,7 @@ class ActorCriticAgent:
 
     def act(self, psi: ActorCriticState, observation: jax.Array, noise: jax.Array) -> jax.Array:
         """A ~ N(mu(S), sigma^2)."""
-        return policy_mean(psi.policy, observation) + jnp.exp(psi.policy.log_std) * noise
+        return forward(psi.policy.network, observation, "tanh") + jnp.exp(psi.policy.log_std) * noise
 
     def draw(self, key: jax.Array, action_size: int) -> None:
         """Nothing in its learning is random."""

@@ -220,12 +220,8 @@ def _new_body_and_head(key: jax.Array, sizes: Sequence[int], kind: InitialWeight
     return with_small_last_layer(network) if kind == "released" else network
 
 
-def policy_mean(policy: GaussianPolicy, observation: jax.Array, activation: ActivationName = "tanh") -> jax.Array:
-    return forward(policy.network, observation, activation)
-
-
 def policy_log_probability(policy: GaussianPolicy, observation: jax.Array, action: jax.Array) -> jax.Array:
-    return gaussian_log_probability(policy_mean(policy, observation), policy.log_std, action)
+    return gaussian_log_probability(forward(policy.network, observation, "tanh"), policy.log_std, action)
 
 
 def state_value(value: Network, observation: jax.Array, activation: ActivationName = "tanh") -> jax.Array:

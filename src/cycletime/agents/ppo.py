@@ -37,6 +37,7 @@ from cycletime.agents.networks import (
     PolicyNetwork,
     adam_start,
     adam_step,
+    forward,
     gaussian_entropy,
     gaussian_kl,
     gaussian_log_probability,
@@ -44,7 +45,6 @@ from cycletime.agents.networks import (
     new_parameters,
     no_moments,
     normalize_by,
-    policy_mean,
     state_value,
 )
 from cycletime.errors import InputError
@@ -368,7 +368,7 @@ class PPOAgent:
         return jnp.mean(error**2)
 
     def _mean(self, policy: GaussianPolicy, observation: jax.Array) -> jax.Array:
-        return policy_mean(policy, observation, self.activation)
+        return forward(policy.network, observation, self.activation)
 
     def _log_probability(self, policy: GaussianPolicy, observation: jax.Array, action: jax.Array) -> jax.Array:
         return gaussian_log_probability(self._mean(policy, observation), policy.log_std, action)

@@ -63,8 +63,6 @@ _GROUPS = {
 }
 _COMMANDS = {name: command for group in _GROUPS.values() for name, command in group.items()}
 _ALGORITHMS = ("ppo", "sac", "a2c", "tqc", "td3", "ddpg")
-_OBJECTS_BETWEEN_COLLECTIONS = 100_000
-"""They take some ten MB."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -72,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     # JAX makes hundreds of thousands of objects that stay: looking through them for garbage takes a tenth of a start.
     before = gc.get_threshold()
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *before[1:])
+    gc.set_threshold(100_000, *before[1:])  # so many take some ten MB
     try:
         with lenient_streams() as output:
             status = _status_of(words)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -80,6 +78,12 @@ class Advise(ValueOptions, TaskOptions):
         executor = make_executor("local", question.device, self.workers)
         prepare_jax("cpu")  # only small calls are timed here; runs are computed by workers
         with stopping() as stopper:
+
+            def tell(text: str) -> None:
+                if stopper():  # whoever asked meanwhile is not kept waiting, since nothing is lost yet
+                    raise KeyboardInterrupt
+                print_status(text)
+
             advice = advise(
                 question,
                 self.out,
@@ -88,7 +92,7 @@ class Advise(ValueOptions, TaskOptions):
                 env_steps=self.env_steps or (None if self.study is None else question.env_steps),
                 observers=[StudyProgress(executor.workers)],
                 stop=stopper,
-                instruments=MachineMeasurements(tell=partial(_print_unless_stopped, stopper)),
+                instruments=MachineMeasurements(tell=tell),
             )
         answer = save_advice(self.out, advice)
         if self.json:
@@ -181,10 +185,3 @@ class Advise(ValueOptions, TaskOptions):
         assert self.tuned is not None, "one of the two is given"
         read = read_tuned(self.tuned).of(self.algorithm)
         return read.dt, dict(read.values), dict(read.others)
-
-
-def _print_unless_stopped(stopped: Callable[[], bool], text: str) -> None:
-    """Tell what is measured next; whoever asked to stop meanwhile is not kept waiting, since nothing is lost yet."""
-    if stopped():
-        raise KeyboardInterrupt
-    print_status(text)

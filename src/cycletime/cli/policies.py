@@ -68,6 +68,12 @@ class Watch(SingleRunOptions):
         act = act_of(saved, self.seed, sampled=self.sampled)
         with drawing_errors(spec.world.name):
             env = make_env(spec.world, spec.dt, render_mode="rgb_array")
+
+        def tell(seen: WatchedEpisode) -> None:
+            why, lasted_s = "terminated" if seen.terminated else "truncated", seen.agent_steps * float(spec.dt)
+            told = f"return {seen.total_reward:.2f}, {seen.agent_steps} agent steps, {lasted_s:.2f} s, {why}"
+            print(f"episode {seen.number + 1}: {told}", flush=True)
+
         try:
             saved.refuse_other_sizes(observation_size(env), ActionBounds.of(env).size, env)
             showing = Playback(
@@ -77,7 +83,7 @@ class Watch(SingleRunOptions):
                 episodes=self.episodes,
                 seed=self.seed,
                 speed=self.speed,
-                tell=lambda seen: _print_episode(seen, float(spec.dt)),
+                tell=tell,
             )
             if self.to is None:
                 show_in_window(showing, spec.world.name)
@@ -91,15 +97,6 @@ class Watch(SingleRunOptions):
 
 def _print_written(path: Path) -> None:
     print(f"wrote {printable(str(path))} ({path.stat().st_size:,} bytes)")
-
-
-def _print_episode(seen: WatchedEpisode, dt_s: float) -> None:
-    why = "terminated" if seen.terminated else "truncated"
-    print(
-        f"episode {seen.number + 1}: return {seen.total_reward:.2f}, {seen.agent_steps} agent steps, "
-        f"{seen.agent_steps * dt_s:.2f} s, {why}",
-        flush=True,
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,9 +225,6 @@ class Plot:
         return 0
 
 
-FORMATS = ("onnx", "numpy")
-
-
 def contract_as_text(contract: Mapping[str, Any] | None) -> str:
     """What a policy's loop must keep beside its rate."""
     if contract is None:
@@ -264,7 +258,7 @@ class Export(SingleRunOptions):
     """Replace what is there."""
 
     def run(self) -> int:
-        if self.to not in FORMATS:
+        if self.to not in ("onnx", "numpy"):
             raise InputError(f"{self.to!r} is not a format: give --to onnx or --to numpy.")
         from cycletime.training.machine import prepare_jax
 

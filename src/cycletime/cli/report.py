@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -84,8 +85,9 @@ class ReportCommand:
         return not found.isdisjoint(STUDY_NAMES)
 
     def _report_study(self) -> int:
-        from cycletime.reports.output import write_page, write_report
-        from cycletime.reports.page.document import PAGE_FILE
+        from cycletime.reports.output import write_report
+        from cycletime.reports.page.document import PAGE_FILE, render, write_text
+        from cycletime.reports.page.study_page import study_page
         from cycletime.reports.report import Report
         from cycletime.reports.summary import Statistics
         from cycletime.studies.study_folder import StudyFolder
@@ -101,7 +103,7 @@ class ReportCommand:
         is_text = not (self.json or self.markdown)
         if self._page is not None:
             _make_folder(self._page)
-            write_page(report, self._page)
+            write_text(self._page, render(study_page(report)))
             end = f"The page is {printable(str(self._page))}: open it in a browser."
         else:
             out = self.out or self.folder / "report"
@@ -124,9 +126,7 @@ class ReportCommand:
         from cycletime.reports.output import print_report, report_as_json, report_as_markdown
 
         if self.json:
-            from json import dumps
-
-            print(dumps(report_as_json(report), indent=2))
+            print(json.dumps(report_as_json(report), indent=2))
         elif self.markdown:
             print(report_as_markdown(report), end="")
         else:

@@ -102,7 +102,9 @@ class ArmOptions:
 
         if self.ports != STANDARD_PORTS:
             raise InputError("--ports is for a controller at --host: one of --simulate listens where there is room.")
-        with simulated_controller(self._profile(), pace) as robot:
+        if self.profile not in (None, "cb3", "e"):
+            raise InputError(f"--profile is {quote(self.profile)}: give cb3 or e.")
+        with simulated_controller(cast('Literal["cb3", "e"]', self.profile or "cb3"), pace) as robot:
             ports = robot.ports
             yield self._simulated(Address(robot.address, ports.rtde, ports.realtime, ports.dashboard), pace)
 
@@ -138,11 +140,6 @@ class ArmOptions:
 
         settings = DriverSettings(address, pace=pace)
         return lambda: DriverLink(settings)
-
-    def _profile(self) -> Literal["cb3", "e"]:
-        if self.profile not in (None, "cb3", "e"):
-            raise InputError(f"--profile is {quote(self.profile)}: give cb3 or e.")
-        return cast('Literal["cb3", "e"]', self.profile or "cb3")
 
 
 def train_on_arm(folder: RunFolder, arm: SelectedArm, options: RunOptions, moved_by: ArmOptions) -> int:
@@ -191,10 +188,6 @@ class CheckRobot:
         return 1 if found.missing else 0
 
 
-_TASK = "cycletime/URReacher2-v0"
-_ARM_WORDS = {"real": "--host", "simulated": "--simulate", "lockstep": "--simulate --pace lockstep"}
-
-
 @dataclass(frozen=True, kw_only=True)
 class RunRobot(AgentOptions, ArmOptions):
     """Train on UR-Reacher-2 in real time, on an arm or on a simulated one, and keep the run in a folder.
@@ -226,7 +219,13 @@ class RunRobot(AgentOptions, ArmOptions):
         if self.algorithm == "ppo":
             asked["others"] = {"learn_when": "episode_end", **asked["others"]}
         (spec,) = make_specs(
-            task=None, env=_TASK, env_dt=self.env_dt, seeds=[self.seed], engine="real-time", robot=arm.kind, **asked
+            task=None,
+            env="cycletime/URReacher2-v0",
+            env_dt=self.env_dt,
+            seeds=[self.seed],
+            engine="real-time",
+            robot=arm.kind,
+            **asked,
         )
         return spec
 
@@ -265,9 +264,10 @@ class ResumeRobot(RunOptions, ArmOptions, SingleRunOptions):
         use_device(folder.spec.engine.device)
         with self.arm() as arm:
             if arm.kind != world.robot:
+                words = {"real": "--host", "simulated": "--simulate", "lockstep": "--simulate --pace lockstep"}
                 raise InputError(
                     f"{folder.path} is a run on a robot of the kind {world.robot!r}, and this one is {arm.kind!r}: "
-                    f"a run goes on where it began, so give {_ARM_WORDS[world.robot]}."
+                    f"a run goes on where it began, so give {words[world.robot]}."
                 )
             return train_on_arm(folder, arm, self, self)
 

@@ -92,9 +92,6 @@ def train_all(folders: list[RunFolder], options: RunOptions, batch: RunBatch | N
     return 1 if failed else 0
 
 
-_LIST = re.compile(r"^\[(.*)\]$")
-
-
 def parse_settings(words: Iterable[str], algorithm: str, but_not: Collection[str]) -> dict[str, Any]:
     """The fields that the words set, but those that have an option of their own."""
     from cycletime.training.spec import AGENTS
@@ -139,7 +136,7 @@ def _value(text: str, kind: str) -> Any:  # noqa: ANN401 - any field
     if text == "none" and "None" in kind:
         return None
     if "tuple" in kind:  # a study's file has [32, 32]
-        return tuple(map(parse_whole_number, _LIST.sub(r"\1", text).split(",")))
+        return tuple(map(parse_whole_number, re.sub(r"^\[(.*)\]$", r"\1", text).split(",")))
     if kind == "bool":
         return {"true": True, "false": False}[text]
     if "int" in kind:

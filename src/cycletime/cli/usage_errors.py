@@ -24,7 +24,6 @@ _KEYWORD = re.compile(r"\b([a-z_]+)=(?:'([a-z_-]+)'|\.\.\.)")
 _SUBJECT = re.compile(r"^[a-z_]+(?= is )")
 """What a sentence is about."""
 _OPTION = re.compile(r"--?[A-Za-z]")
-_HELP = ("-h", "--help")
 _UNITS = ("ns", "us", "ms", "s", "min", "h", "Hz", "kHz")
 _POSITIONAL = get_args(Positional[int])[1]
 
@@ -43,10 +42,6 @@ class OptionSpec:
     """The words that are allowed; empty if there is no such list."""
     constructor: PrimitiveConstructorSpec[Any] | None
     """What reads its value, where that is ours."""
-
-    @property
-    def fewest(self) -> int:
-        return 0 if self.count is None or not self.is_required else self.count
 
     def check(self, values: Sequence[str]) -> None:
         """Refuse values that it does not take."""
@@ -113,7 +108,7 @@ def find_command(words: Sequence[str], commands: Mapping[str, type]) -> tuple[Co
 
 def check_words(words: Sequence[str], commands: Mapping[str, type]) -> None:
     command, rest = find_command(words, commands)
-    if any(word in _HELP for word in rest):
+    if any(word in ("-h", "--help") for word in rest):
         return
     if command.commands:
         file = ", or a file, before its options" if command.name == "cycletime transfer" else ""
@@ -173,7 +168,7 @@ def _assign(words: Sequence[str], command: CommandSpec) -> dict[str, list[str]]:
             values = [value] if separator else []
             if separator and option.count == 0:
                 raise InputError(f"{option.name} takes no value, and was given {shorten(value)!r}: leave that out.")
-        reserved = sum(each.fewest for each in positional)
+        reserved = sum(each.count or 0 for each in positional if each.is_required)
         while option.count is None or len(values) < option.count:
             stops = not left or left[0] == "--" or (_OPTION.match(left[0]) and not only_positional)
             if stops or (option.count is None and len(left) <= reserved):

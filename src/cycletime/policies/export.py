@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,7 @@ from cycletime.agents import numpy_policy
 from cycletime.agents.numpy_policy import LOG_STD_RANGE, NumpyPolicy
 from cycletime.errors import InputError
 from cycletime.extras import require_extras
-from cycletime.training.atomic_files import disk_errors, write_whole
+from cycletime.training.atomic_files import make_folder, write_whole
 from cycletime.training.policy_file import SavedPolicy
 
 OPSET, IR_VERSION = 13, 7
@@ -134,7 +134,6 @@ def _inwards(bound: NDArray[np.float64], up: bool) -> NDArray[np.float32]:
     return inner
 
 
-Act: TypeAlias = Callable[[NDArray[np.float32]], NDArray[Any]]
 OBSERVATIONS = 1_000
 TOLERANCE = 1e-5
 """Of actions in [-1, 1]. Beyond, and for wider bounds, it is relative."""
@@ -154,8 +153,7 @@ def export_numpy(policy: SavedPolicy, folder: Path) -> float:
         worst = check_against_jax(policy, NumpyPolicy.load(unfinished).act, "The NumPy policy")
 
     is_new = not folder.exists()
-    with disk_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     try:
         write_whole(folder / "policy.npz", write_arrays)
         program = Path(numpy_policy.__file__).read_bytes()
@@ -177,7 +175,7 @@ def export_onnx(policy: SavedPolicy, path: Path) -> float:
     return worst
 
 
-def check_against_jax(policy: SavedPolicy, act: Act, name: str) -> float:
+def check_against_jax(policy: SavedPolicy, act: Callable[[NDArray[np.float32]], NDArray[Any]], name: str) -> float:
     """How far actions are from the JAX policy's on random observations, at worst."""
     random = np.random.default_rng(0)
     observations = random.standard_normal((OBSERVATIONS, policy.network.observation_size)).astype(np.float32)

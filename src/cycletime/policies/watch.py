@@ -26,7 +26,6 @@ from cycletime.tasks.render import Frame, Window
 from cycletime.training.atomic_files import write_whole
 from cycletime.training.policy_file import SavedPolicy
 
-AnyEnv: TypeAlias = "gymnasium.Env[Any, Any]"
 Act: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
 
 
@@ -54,7 +53,7 @@ class WatchedEpisode:
 
 @dataclass(frozen=True, kw_only=True)
 class Playback:
-    env: AnyEnv
+    env: gymnasium.Env[Any, Any]
     """Made with render_mode='rgb_array'; one step of it is one agent step."""
     act: Act
     dt: DurationLike

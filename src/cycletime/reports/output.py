@@ -54,11 +54,7 @@ def write_report(report: Report, out: Path) -> None:
     write_whole(out / "scores.csv", lambda file: file.write_bytes(scores.getvalue()))
     write_text(out / "report.json", json.dumps(report_as_json(report), indent=1) + "\n")
     write_text(out / "report.md", report_as_markdown(report, names))
-    write_page(report, out / PAGE_FILE)
-
-
-def write_page(report: Report, file: Path) -> None:
-    write_text(file, render(study_page(report)))
+    write_text(out / PAGE_FILE, render(study_page(report)))
 
 
 def report_as_json(report: Report) -> dict[str, Any]:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 Recall: TypeAlias = Callable[[], Iterable[EpisodeRecord]]
 Keep: TypeAlias = Callable[[EpisodeRecord], None]
-_NEVER_IDENTICAL = "a robot is never in the same state twice"
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,8 @@ class RealTimeBatch(RunBatch):
     env: gymnasium.Env[Any, Any]
     """A `RealTimeEnv`, closed with the batch."""
     say: Callable[[str], object] = lambda sentence: None
-    _journal: list[tuple[Recall, Keep]] = field(default_factory=list, init=False)
+    _journal: list[tuple[Recall, Keep]] = field(default_factory=lambda: [(tuple, lambda episode: None)], init=False)
+    """Of a run that is only tried, none."""
 
     def __post_init__(self) -> None:
         """Refuse what this engine cannot compute; the robot stands when that is refused."""
@@ -102,7 +102,7 @@ class RealTimeBatch(RunBatch):
             cycle_steps=self.loop.cycle_steps,
             bounds=ActionBounds.of(self.env),
             contract=timing_contract(self.env, self.loop.env_dt),
-            remarks=lambda: (_NEVER_IDENTICAL,),
+            remarks=lambda: ("a robot is never in the same state twice",),
         )
         return (info,)
 
@@ -110,9 +110,7 @@ class RealTimeBatch(RunBatch):
         self._journal[:] = [(recall, keep)]
 
     def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
-        recall, keep = (
-            self._journal[0] if self._journal else (tuple, lambda episode: None)
-        )  # runs that are only tried have none
+        ((recall, keep),) = self._journal
         for arrays in starts.values():
             loop, seed = self.loop, self.spec.seed
             _ = self.calibration

@@ -156,7 +156,8 @@ class EpisodeRun:
             observation, reward, terminated, truncated, self._info = self._env.receive(env_steps)
             total_reward, total_steps = total_reward + float(reward), total_steps + env_steps
             told = {**self._info, "missed_steps": tick.missed}
-            counts = {name: _add_known(count, told.get(name)) for name, count in counts.items()}
+            known = {name: told.get(name) for name, count in counts.items() if count >= 0}
+            counts |= {name: -1 if now is None else counts[name] + now for name, now in known.items()}
             if terminated or truncated or tick.number % self._cycle_steps == 0:
                 break
             self._env.send(action)
@@ -169,8 +170,3 @@ class EpisodeRun:
         if numbers.shape != (1, self._size):
             raise InputError(f"The observation has the shape {numbers.shape[1:]}: its space says ({self._size},).")
         return numbers
-
-
-def _add_known(total: int, count: int | None) -> int:
-    """The sum of an environment's counts; -1 where it reports none."""
-    return -1 if count is None or total < 0 else total + count

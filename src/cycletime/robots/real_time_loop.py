@@ -163,8 +163,7 @@ class RealTimeLoop:
                 f"The environment's step is {self.env_dt}, with which actions are sent again: the robot stops when it "
                 f"is told nothing for {holds_s:g} s, so give a shorter one."
             )
-        if self.agent.exploration is not None:
-            check_cycle(self.agent.exploration, self.dt)
+        check_cycle(self.agent.exploration, self.dt)
         if self.learner == "background" and self.agent.learns_from >= self.agent.capacity:
             raise InputError(
                 f"learner is 'background', and {type(self.agent).__name__} learns from what its newest policy did: "

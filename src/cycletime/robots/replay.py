@@ -38,7 +38,7 @@ def summarize_journal(entries: Sequence[JournalEntry], dt_s: float) -> list[str]
     cycles = Cycles.joined(episode.cycles for episode in episodes)
     work_s = cycles.act_s + cycles.send_s + cycles.learn_s
     return [
-        *_episode_lines(entries),
+        *_episode_lines(episodes, entries[-1].session),
         "",
         *_timing_lines(cycles),
         "",
@@ -65,11 +65,9 @@ def histogram(title: str, times_s: NDArray[np.float64]) -> list[str]:
     ]
 
 
-def _episode_lines(entries: Sequence[JournalEntry]) -> list[str]:
-    episodes = [entry.episode for entry in entries]
+def _episode_lines(episodes: Sequence[EpisodeRecord], sessions: int) -> list[str]:
     returns = [episode.undiscounted_return for episode in episodes]
     best = int(np.argmax(returns))
-    sessions = entries[-1].session
     ends = Counter(episode.ended_by for episode in episodes)
     by_itself = ("terminated", "truncated")  # others end with a safety mode
     stopped = [str(episode.number + 1) for episode in episodes if episode.ended_by not in by_itself]

@@ -13,7 +13,6 @@ from cycletime.errors import InputError
 from cycletime.statistics.means import NO_INTERVAL, Estimate, Failed, Scores, finite_scores, percent
 
 Array = NDArray[np.float64]
-RunIndices = NDArray[np.int64]
 Cells = Scores | Mapping[Any, Scores]
 """One cell, or several by their names."""
 
@@ -108,7 +107,7 @@ def frequency_averaged_score(scores: Mapping[Any, Scores], **options: Unpack[Opt
 
 def resample_means(cells: Sequence[Mapping[int, float]], resamples: int = RESAMPLES, seed: int = 0) -> Array:
     """[1 + resamples, cells] the mean over seeds of each cell, and of each resample; equal seeds are drawn together."""
-    rng, drawn, columns = np.random.default_rng(seed), dict[tuple[int, ...], RunIndices](), list[Array]()
+    rng, drawn, columns = np.random.default_rng(seed), dict[tuple[int, ...], NDArray[np.int64]](), list[Array]()
     for cell in cells:
         seeds = tuple(sorted(cell))
         if seeds not in drawn:

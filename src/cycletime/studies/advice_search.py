@@ -17,7 +17,7 @@ from functools import cached_property
 from itertools import count
 from math import ceil, floor, isfinite, log10
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from cycletime.agents import Agent
 from cycletime.duration import Duration
@@ -50,8 +50,6 @@ from cycletime.studies.study_folder import StudyFolder, check_folder_free
 from cycletime.studies.worker_pool import Executor, run_study
 from cycletime.training.latency import DEFAULT_MARGIN
 from cycletime.training.worlds import ClosedFormWorld, refuse_unknown_env
-
-CandidateRun: TypeAlias = tuple[Duration, int]
 
 FIRST_LOOK_SHARE = 0.25
 """Share of the budget for the first look, where the length of runs follows from it."""
@@ -107,7 +105,7 @@ class Spending:
         in_time = most_s is None or self.wall_s() + wall_s <= most_s
         return in_time and (most_h is None or spent_h + simulated_h <= most_h * (1 + 1e-9))
 
-    def expected_s(self, question: Question, runs: Collection[CandidateRun]) -> float:
+    def expected_s(self, question: Question, runs: Collection[tuple[Duration, int]]) -> float:
         if not runs:
             return 0.0
         world = question.world

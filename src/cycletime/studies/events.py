@@ -54,8 +54,7 @@ class Event:
     left: bool | None = None
 
     def as_json(self) -> dict[str, Any]:
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {key: value for key, value in values.items() if value is not None and value != ""}
+        return {key: value for key, value in vars(self).items() if value not in (None, "")}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Event:

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import ceil
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from cycletime.errors import InputError, RunError
 from cycletime.processes import owning_children
@@ -28,12 +28,6 @@ from cycletime.training.engine import Cost, engine_for
 from cycletime.training.machine import prepare_jax
 from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import World
-
-
-def parallel_wall_s(total_s: float, longest_s: float, parts: int, workers: int) -> float:
-    """Wall time of parts shared by workers: not less than the longest run."""
-    return max(total_s / min(parts, workers), longest_s) if parts else 0.0
-
 
 RUN_OVERHEAD_S = 0.007
 """Bookkeeping of one run, as measured by `benchmarks/studies.py`."""
@@ -71,7 +65,7 @@ def estimate_wall_time(
         programs_s += cost.program_s
         longest_s = max(longest_s, cost.program_s + max(steps_s.values()) + RUN_OVERHEAD_S)
     busy = plan.workers_needed(runs, workers)
-    wall_s = parallel_wall_s(computing_s + programs_s, longest_s, busy, workers) + start_s if busy else 0.0
+    wall_s = max((computing_s + programs_s) / busy, longest_s) + start_s if busy else 0.0
     return WallTimeEstimate(wall_s, computing_s, programs_s)
 
 
@@ -104,17 +98,12 @@ def measure_costs(plan: Plan, runs: Iterable[PlannedRun]) -> tuple[Costs, float]
     return costs, max(0.0, answer["began"] - began)
 
 
-def _main() -> None:
-    began, asked = time.time(), json.load(sys.stdin)
-    prepare_jax(asked["device"])
-    specs = [RunSpec.from_json(each) for each in asked["specs"]]
-    costs: list[dict[str, Any]] = [asdict(engine_for(spec).cost(spec)) for spec in specs]
-    print(json.dumps({"began": began, "costs": costs}))
-
-
 if __name__ == "__main__":
     try:
         with owning_children():
-            _main()
+            begun, asked = time.time(), json.load(sys.stdin)
+            prepare_jax(asked["device"])
+            tried = [RunSpec.from_json(each) for each in asked["specs"]]
+            print(json.dumps({"began": begun, "costs": [asdict(engine_for(spec).cost(spec)) for spec in tried]}))
     except (InputError, RunError) as error:
         sys.exit(str(error))  # the sentence alone

@@ -50,8 +50,11 @@ def pack_studies(
     if packages is not None and (wheel := next(packages.rglob("*.whl"), None)):
         raise InputError(f"{str(wheel)!r} is a wheel: unpack it there with pip install --target {packages} {wheel}.")
     in_folders = len(studies) > 1 if in_folders is None else in_folders
-    if in_folders:
-        _check_names(studies)
+    for name, count in Counter(study.name for study in studies if in_folders).items():
+        if count > 1:
+            raise InputError(f"{count} of the studies are called {name!r}: each needs a name of its own.")
+        if "/" in name or name.startswith("."):
+            raise InputError(f"A study is called {name!r}: packed with others, it needs a name that a folder can have.")
     for world in (world for study in studies if study.trainer is None for world in study.worlds):
         if not isinstance(world, ClosedFormWorld):
             raise InputError(f"{world.name!r} is an environment: a pack is for tasks in closed form, so leave it out.")
@@ -65,15 +68,6 @@ def pack_studies(
     manifest = {"format": FORMAT, "studies": parts, "code": code_version()}
     write_whole(file, lambda unfinished: _write(unfinished, manifest, packages))
     return sum((plan.engines() for plan in plans), Counter[str]())
-
-
-def _check_names(studies: Sequence[StudySpec]) -> None:
-    names = Counter(study.name for study in studies)
-    for name, count in names.items():
-        if count > 1:
-            raise InputError(f"{count} of the studies are called {name!r}: each needs a name of its own.")
-        if "/" in name or name.startswith("."):
-            raise InputError(f"A study is called {name!r}: packed with others, it needs a name that a folder can have.")
 
 
 def _write(file: Path, manifest: dict[str, Any], packages: Path | None) -> None:

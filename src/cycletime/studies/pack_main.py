@@ -18,7 +18,6 @@ from pathlib import Path
 MANIFEST = "pack.json"
 PACKAGES = "packages"
 """The folder of a pack with other libraries, and what trainers look for beside a study file."""
-CODE_VARIABLE = "CYCLETIME_CODE"
 
 
 def main(arguments: list[str]) -> int:
@@ -41,12 +40,12 @@ def main(arguments: list[str]) -> int:
     packages = str(code / PACKAGES)
     sys.path.insert(1, packages)
     path = os.pathsep.join(filter(None, [str(code), packages, others]))
-    os.environ |= {"PYTHONPATH": path, CODE_VARIABLE: manifest["code"]}
+    os.environ |= {"PYTHONPATH": path, "CYCLETIME_CODE": manifest["code"]}
     for trainer in (part["study"]["trainer"] for part in manifest["studies"] if "trainer" in part["study"]):
         trainer["home"] = packages
     from cycletime.studies.pack_runner import run_pack
 
-    options = {"check": given.check, "episodes": given.episodes, "policies": given.policies}
+    options = {name: getattr(given, name) for name in ("check", "episodes", "policies")}
     return run_pack(manifest, given.out, given.workers, **options)
 
 

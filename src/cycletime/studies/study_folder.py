@@ -353,9 +353,6 @@ def _engine_label(study: StudySpec) -> str:
     return f"{where} with {study.width} runs in a program" if (study.width or 1) > 1 else where
 
 
-DAMAGED_FOLDER = "damaged"
-
-
 def damaged_runs(folder: StudyFolder, names: Collection[str] | None = None) -> Iterator[tuple[Path, str]]:
     """Runs, all or some, that nobody trains and cannot go on, since no checkpoint of theirs can be used, and why."""
     plan = Plan.of(folder.study)
@@ -371,7 +368,7 @@ def damaged_runs(folder: StudyFolder, names: Collection[str] | None = None) -> I
 
 def move_aside(folder: StudyFolder, path: Path) -> Path:
     """Move a file of finished runs or a run's folder out of a study, so that it begins anew; where it is now."""
-    aside = folder.path / DAMAGED_FOLDER
+    aside = folder.path / "damaged"
     make_folder(aside)
     place, number = aside / path.name, 1
     while place.exists():

@@ -31,7 +31,7 @@ from cycletime.studies.spec_file import study_table
 from cycletime.studies.study_folder import StudyFolder, check_folder_free
 from cycletime.studies.tuning_spec import Range, Tuning
 from cycletime.studies.worker_pool import Executor, run_study
-from cycletime.training.atomic_files import disk_errors, write_first, write_whole
+from cycletime.training.atomic_files import make_folder, write_first, write_whole
 from cycletime.training.external import ExternalAgent
 from cycletime.training.make_specs import agent_values, tunable_names
 from cycletime.training.toml_files import TunedValues, read_json, write_tuned
@@ -320,8 +320,7 @@ class _TuningRun:
         """How many trials to ask for at a time: kept with the search, since its order depends on it."""
         file, optuna = self.path / "search.json", version("optuna")
         if not file.exists():
-            with disk_errors(self.path):
-                self.path.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path)
             text = json.dumps({"optuna": optuna, "at_once": self.executor.workers})
             write_first(file, lambda path: path.write_text(text + "\n"))
         try:

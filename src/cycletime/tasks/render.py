@@ -55,7 +55,12 @@ class Window:
             return
         pygame, screen = import_pygame(), self._display(frame := draw())
         screen.blit(pygame.image.frombuffer(frame.tobytes(), screen.get_size(), "RGB"), (0, 0))
-        self._keep_pace(time_s, restarted)
+        # The wall clock comes as far as the simulation; after a delay it does not hurry to catch up.
+        wait_s = self._wall_start_s + time_s - monotonic()
+        if restarted or wait_s < 0:
+            self._wall_start_s = monotonic() - time_s
+        else:
+            sleep(wait_s)
         pygame.display.flip()
         self._shown_s = time_s
         if any(event.type == pygame.QUIT for event in pygame.event.get()):
@@ -81,14 +86,6 @@ class Window:
         elif holder is not self:
             raise InputError("A window is open already in this process: close that environment, or use 'rgb_array'.")
         return pygame.display.get_surface()
-
-    def _keep_pace(self, time_s: float, restarted: bool) -> None:
-        """Wait until the wall clock has come as far as the simulation; after a delay, do not hurry to catch up."""
-        wait_s = self._wall_start_s + time_s - monotonic()
-        if restarted or wait_s < 0:
-            self._wall_start_s = monotonic() - time_s
-        else:
-            sleep(wait_s)
 
 
 class Canvas:

@@ -319,9 +319,6 @@ def refuse_second_retiming(env: gym.Env[Any, Any]) -> None:
         raise InputError(f"{env} was retimed to {before.time_step.env_dt} already: start from its plain id.")
 
 
-_STEP_COUNTS = {"max_episode_steps": "time_limit", "frame_skip": "env_dt"}
-
-
 def retime(
     env_id: str | EnvSpec,
     env_dt: DurationLike,
@@ -344,11 +341,17 @@ def retime(
     Raises:
         InputError: if the environment is not known, or if a time is not a whole multiple where it has to be.
     """
-    name, env_dt = _name(env_id), typed_duration(env_dt)
+    if not isinstance(env_id, str | EnvSpec):
+        raise InputError(
+            f"{env_id!r} is neither an id such as 'Hopper-v5' nor a spec: of an environment, give its .spec."
+        )
+    # 'module:Name-v0' lets Gymnasium import the module first.
+    name = env_id.id if isinstance(env_id, EnvSpec) else env_id.rpartition(":")[2]
+    env_dt = typed_duration(env_dt)
     clock = find_retiming(name).clock
     if isinstance(clock, MujocoClock) and find_spec("mujoco") is None:
         raise InputError("MuJoCo is not installed: pip install 'cycletime[mujoco]'.")
-    for count, instead in _STEP_COUNTS.items():
+    for count, instead in {"max_episode_steps": "time_limit", "frame_skip": "env_dt"}.items():
         if count in make_kwargs:
             raise InputError(
                 f"{count}={make_kwargs[count]!r} counts steps, whose length changes: give {instead} instead."
@@ -366,11 +369,3 @@ def retime(
         except InputError as error:
             raise InputError(f"{str(error)[:-1]}; give time_limit one of them.") from None
     return Retime(env, env_dt, physics_dt)
-
-
-def _name(env_id: str | EnvSpec) -> str:
-    if isinstance(env_id, EnvSpec):
-        return env_id.id
-    if isinstance(env_id, str):
-        return env_id.rpartition(":")[2]  # 'module:Name-v0' lets Gymnasium import the module first
-    raise InputError(f"{env_id!r} is neither an id such as 'Hopper-v5' nor a spec: of an environment, give its .spec.")

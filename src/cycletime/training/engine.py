@@ -271,9 +271,6 @@ AUTO = "auto"
 """The fastest engine that takes a run, among those of every installation: an engine is part of a run's identity, which
 must not depend on the machine that asks."""
 
-_REMOVED_ENGINE = "native"
-"""Its runs can still be read and reported."""
-
 
 def engine_for(spec: RunSpec) -> Engine:
     asked, entry = spec.engine, _entry(spec.engine.name)
@@ -295,7 +292,7 @@ def _entry(name: str) -> EngineEntry:
 def _check_name(name: str, known: Collection[str]) -> None:
     if name in ("cpu", "gpu"):
         raise InputError(f"engine is {name!r}, which is a device: write device={name!r}.")
-    if name == _REMOVED_ENGINE:
+    if name == "native":  # whose runs can still be read and reported
         raise InputError(
             f"The engine {name} was part of cycletime between 0.2.0 and 0.3.0 only: resume its runs there, or train "
             "them anew on another engine."

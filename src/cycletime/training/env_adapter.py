@@ -55,9 +55,7 @@ def adapt_env(env: AnyEnv) -> EnvAdapter:
 
 def check_exploration_dt(env: AnyEnv, coherent: CoherentNoise | None) -> None:
     """Refuse noise for another cycle time than the environment's, where that one is known for sure."""
-    if coherent is None:
-        return
-    if isinstance(env, gymnasium.Env):
+    if coherent is not None and isinstance(env, gymnasium.Env):
         try:
             step_duration(env, coherent.dt)
         except InputError:

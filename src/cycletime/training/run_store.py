@@ -28,7 +28,7 @@ from hashlib import file_digest, sha256
 from io import BufferedReader, BytesIO
 from math import prod
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -249,8 +249,7 @@ class DamagedFileError(RunError):
         self.reason = reason
 
 
-@dataclass(frozen=True, eq=False)
-class ScoredRun:
+class ScoredRun(NamedTuple):
     """The parts of a run that scores are computed from, after its consistency was checked."""
 
     result: Mapping[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache, cached_property
 from hashlib import sha256
 from types import MappingProxyType
@@ -56,11 +56,8 @@ class EngineSpec:
 
     def as_json(self) -> dict[str, Any]:
         """What spec.json holds; without what engines had before there was a choice."""
-        data = dict(vars(self))
-        for name, usual in (("version", 1), ("learner", "inline")):
-            if data[name] == usual:
-                del data[name]
-        return data
+        usual = {"version": 1, "learner": "inline"}
+        return {name: value for name, value in vars(self).items() if value != usual.get(name)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> EngineSpec:
@@ -200,8 +197,8 @@ def refuse_longer_than(episode: Duration, dt: Duration) -> None:
 def _agent_as_json(agent: Agent | ExternalAgent) -> dict[str, Any]:
     if isinstance(agent, ExternalAgent):
         return agent.as_json()
-    fields_now = {name: (getattr(agent, name), rate, usual) for name, rate, usual in _own_fields(type(agent))}
-    return {name: _plain(value, rate) for name, (value, rate, usual) in fields_now.items() if value is not usual}
+    own = ((name, getattr(agent, name), rate, usual) for name, rate, usual in _own_fields(type(agent)))
+    return {name: _plain(value, rate) for name, value, rate, usual in own if value is not usual}
 
 
 def _agent_from_json(algorithm: str, data: Mapping[str, Any]) -> Agent | ExternalAgent:
@@ -220,10 +217,7 @@ def _own_fields(agent: type[Any]) -> list[tuple[str, bool, Any]]:
     """
     own = [each for each in fields(agent) if each.name != "exploration"]
     optional = {each.name: each.default for each in own if each.metadata.get("option")}
-    return [(each.name, "float" in str(each.type), optional.get(each.name, _NEVER)) for each in own]
-
-
-_NEVER = object()
+    return [(each.name, "float" in str(each.type), optional.get(each.name, MISSING)) for each in own]
 
 
 def _plain(value: Any, is_rate: bool) -> Any:  # noqa: ANN401 - any field

@@ -290,7 +290,11 @@ def _make_gymnasium_env(
     _let_mujoco_draw_without_a_screen(keywords)
     if world.env_dt is not None:
         cycle_steps(dt, world.env_dt)  # before any simulator is started
-    name = _registered_id(world)
+    refuse_unknown_env(world)
+    module, _, name = world.name.rpartition(":")
+    if module:
+        import_own(module, world.name)  # which registers it
+        _refuse_unregistered(name)
     env: gymnasium.Env[Any, Any]
     env_dt = world.env_dt
     if env_dt is not None and name in RETIMINGS:
@@ -308,16 +312,6 @@ def _make_gymnasium_env(
     except InputError:
         env.close()
         raise
-
-
-def _registered_id(world: GymnasiumEnv) -> str:
-    """The id by which Gymnasium knows the environment, once the module that registers it is imported."""
-    refuse_unknown_env(world)
-    module, _, name = world.name.rpartition(":")
-    if module:
-        import_own(module, world.name)
-        _refuse_unregistered(name)
-    return name
 
 
 def import_own(module: str, name: str) -> ModuleType:

@@ -23,7 +23,6 @@ from cycletime.reports.page.document import write_text
 from cycletime.rules.quantities import decay_in_seconds
 from cycletime.statistics import Estimate, mean_and_error
 
-_HORIZON_NAMES = {"discount": "discount", "trace_decay": "trace"}
 _MEASURE_NAMES = {"average": "average", "worst": "worst cycle time"}
 _OVER = ("", ", over tasks")
 
@@ -34,7 +33,7 @@ def best_horizons_table(evidence: Evidence) -> str:
         found = winners(tuning)
         for rate in evidence.spec.horizons:
             cells = [_horizon_range(rate, [each.cell, *each.as_good]) for each in found.values()]
-            rows.append((task, _HORIZON_NAMES[rate], f"{dt_text(min(found))} to {dt_text(max(found))}", *cells))
+            rows.append((task, rate.removesuffix("_decay"), f"{dt_text(min(found))} to {dt_text(max(found))}", *cells))
     names = ("task", "horizon", "cycle times")
     count = len(rows[0]) - len(names)
     dts = ["shortest", *[""] * (count - 2), "longest"]
@@ -188,7 +187,6 @@ SAC_PARTS: Mapping[str, Callable[[Evidence], str]] = {
     "arms": lambda evidence: sac_arms.verdicts_text(evidence.results.outcome(sac_arms.NAME)),
 }
 """The same of SAC, whose candidates change how many updates there are, and whose trial has suggested one more."""
-PARTS_BY_ALGORITHM = {"ppo": PARTS, "sac": SAC_PARTS}
 
 
 def write_page(results: Results, page: Path) -> list[Path]:
@@ -214,7 +212,7 @@ def fill_page(text: str, evidence: Sequence[Evidence]) -> str:
     parts = {
         each.spec.prefix + name: PagePart(each.spec.algorithm, partial(_labelled, make, each))
         for each in evidence
-        for name, make in PARTS_BY_ALGORITHM[each.spec.algorithm].items()
+        for name, make in (PARTS if each.spec.algorithm == "ppo" else SAC_PARTS).items()
     }
     return fill_parts(text, parts)
 

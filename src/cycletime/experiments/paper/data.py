@@ -156,9 +156,6 @@ class PPORuns:
         """Scores of dt-aware and of baseline values, at the cycle times where they differ."""
         return self.pairs("dt-aware", "baseline", [dt for dt in self.dts if dt != TUNED_AT])
 
-    def behaviour(self, rule: str, dt: str) -> BySeed:
-        return self.data.behaviour(self.names[rule], rule, dt)
-
 
 def reacher_runs(data: PaperResults) -> PPORuns:
     names = {rule: f"ppo-{rule}" for rule in ("baseline", "dt-aware", "scaled", "constant", "grid")}

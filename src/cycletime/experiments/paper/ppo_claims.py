@@ -63,7 +63,7 @@ def near_zero_at_4ms(runs: PPORuns) -> list[Condition]:
 
 def ineffective_at_4ms(runs: PPORuns) -> list[Condition]:
     """Claims 1a and 12: what failing looks like on the task."""
-    seen = mean_of(runs.behaviour("baseline", "4ms"))
+    seen = mean_of(runs.data.behaviour(runs.names["baseline"], "baseline", "4ms"))
     if runs.task == "reacher":
         return [above("baseline at 4ms: final distance, as a share of the first", _AWAY_SHARE, seen)]
     return [below("baseline at 4ms: time upright, as a share of the longest", _FALLEN_SHARE, seen)]

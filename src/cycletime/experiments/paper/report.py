@@ -226,7 +226,6 @@ _COMPARED = (
     *("ppo-robot", "ppo-robot-2000"),
 )
 """Studies that compare rules from one set of values."""
-_CAPTIONS_FILE = "clips.json"
 _MAX_FILM_BYTES = 2**20
 _MAX_CAPTION_BYTES = 2**16
 
@@ -280,7 +279,7 @@ def _claims_html(judged: Mapping[str, JudgedClaim]) -> str:
 
 
 def _films(folder: Path) -> Iterator[Film]:
-    captions = folder / _CAPTIONS_FILE
+    captions = folder / "clips.json"
     if not captions.is_file() or captions.stat().st_size > _MAX_CAPTION_BYTES:
         return
     for caption in json.loads(captions.read_bytes()):

@@ -111,7 +111,7 @@ def _speedj(
     target_qd = accelerate_towards(arm.target_qd, wanted, command.acceleration * model.period_s)
     later = program._replace(periods=program.periods + 1)
     if command.time_s > 0:
-        ended = later.periods >= _periods(model, command.time_s)
+        ended = later.periods >= max(1, ceil(command.time_s / model.period_s - _PERIOD_TOLERANCE))
     else:
         ended = bool(np.array_equal(target_qd, wanted))
     return arm.target_q + model.period_s * target_qd, target_qd, None if ended else later
@@ -161,7 +161,3 @@ def _brake(model: ArmModel, arm: Arm, deceleration: float) -> tuple[Vector, Vect
 
 def _moving(target_qd: Vector) -> bool:
     return bool(np.abs(target_qd).max() > _STOPPED_SPEED)
-
-
-def _periods(model: ArmModel, time_s: float) -> int:
-    return max(1, ceil(time_s / model.period_s - _PERIOD_TOLERANCE))

@@ -104,8 +104,6 @@ REACHER_LIMITS = ArmLimits(
 
 
 Vector: TypeAlias = NDArray[np.float64]
-Tip: TypeAlias = Callable[[Vector], Vector]
-"""Where the tip is, in metres, for angles of the joints."""
 
 _SCALES = (1.0, 0.75, 0.5, 0.25)
 """Of a command that would leave the box: the largest that does not is taken, or the arm stops."""
@@ -141,7 +139,8 @@ class Ruling:
 class Supervisor:
     """Rules on commands, by the newest package of the controller; remembers where the tip was inside last."""
 
-    def __init__(self, limits: ArmLimits, tip: Tip) -> None:
+    def __init__(self, limits: ArmLimits, tip: Callable[[Vector], Vector]) -> None:
+        """`tip` says where the tip is, in metres, for angles of the joints."""
         self.limits = limits
         self._tip = tip
         self._low, self._high = _shrunk(limits.low, limits.high, limits.joint_margin)
@@ -149,7 +148,8 @@ class Supervisor:
         self._last_inside: Vector | None = None
 
     def rule(self, state: ArmState, command: Command) -> Ruling:
-        if not _is_valid(command):
+        is_complete = isinstance(command, StopJ) or len(joints_of(command)) == JOINTS
+        if not is_complete or not all(map(math.isfinite, numbers_of(command))):
             return self._stop(Override.NOT_A_NUMBER)
         q, qd = np.array(state.target_q), np.array(state.target_qd)
         if inside := self._inside(q):
@@ -244,11 +244,6 @@ class Supervisor:
 
 def _shrunk(low: tuple[float, ...], high: tuple[float, ...], margin: float) -> tuple[Vector, Vector]:
     return np.array(low) + margin, np.array(high) - margin
-
-
-def _is_valid(command: Command) -> bool:
-    complete = isinstance(command, StopJ) or len(joints_of(command)) == JOINTS
-    return complete and all(map(math.isfinite, numbers_of(command)))
 
 
 class StopAction(IntEnum):

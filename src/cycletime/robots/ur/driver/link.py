@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from dataclasses import replace
 
 from cycletime.errors import InputError
@@ -10,7 +12,6 @@ from cycletime.processes import self_ending_environment
 from cycletime.robots.clock import MonotonicClock, WallClock
 from cycletime.robots.ur.driver.channel import DriverReport, Order, Phase, SharedMemory
 from cycletime.robots.ur.driver.driver import DriverSettings, RobotStoppedError
-from cycletime.robots.ur.driver.process import driver_command
 from cycletime.robots.ur.links import StandardLink, connected
 from cycletime.robots.ur.rtde_client import Countdown
 from cycletime.robots.ur.safety import Override
@@ -55,8 +56,9 @@ class DriverLink:
     def connect(self) -> None:
         self.close()
         self._memory, self.received = SharedMemory(), DriverReport(Phase.STARTING)
+        arguments = self._settings.as_text(), *map(str, (*self._memory.files, os.getpid()))
         self._process = subprocess.Popen(
-            driver_command(self._settings, self._memory.files),
+            [sys.executable, "-m", "cycletime.robots.ur.driver.process", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             pass_fds=self._memory.files,

@@ -20,12 +20,6 @@ from cycletime.robots.ur.freshness import Freshness
 from cycletime.robots.ur.links import StandardLink
 from cycletime.robots.ur.safety import StopHandler, Supervisor
 
-_MODULE = "cycletime.robots.ur.driver.process"
-
-
-def driver_command(settings: DriverSettings, files: tuple[int, int]) -> list[str]:
-    return [sys.executable, "-m", _MODULE, settings.as_text(), *map(str, (*files, os.getpid()))]
-
 
 class AgentChannel(SharedMemory):
     def __init__(self, files: tuple[int, int], agent: int) -> None:

@@ -16,7 +16,7 @@ from typing import TextIO
 from cycletime.errors import InputError, RunError
 from cycletime.robots.clock import request_real_time_priority
 from cycletime.robots.ur.simulator.controller import Controller
-from cycletime.robots.ur.simulator.profile import PROFILES, ProfileName, SimulatorSettings, TripLimits
+from cycletime.robots.ur.simulator.profile import PROFILES, ProfileName, SimulatorSettings
 from cycletime.robots.ur.simulator.server import FreeRunning, LockStep, Ports, Server
 from cycletime.robots.ur.wire.dashboard import encode_line
 
@@ -53,12 +53,10 @@ def simulated_controller(
     *,
     address: str = "127.0.0.1",
     ports: Ports = FREE_PORTS,
-    limits: TripLimits | None = None,
     **settings: float,
 ) -> Iterator[SimulatedController]:
     """A simulated controller for the time of a block; `pace` of its seconds pass in a real one, None is lock-step."""
     config = {"profile": profile, "pace": pace, "address": address, "ports": asdict(ports), "settings": settings}
-    config["limits"] = asdict(limits or TripLimits())
     arguments = [sys.executable, "-m", "cycletime.robots.ur.simulator.launch", json.dumps(config)]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -91,9 +89,7 @@ def serve(server: Server, pace: float | None, until_ends: TextIO | None = None) 
 def serve_from_json(text: str) -> int:
     """What the process does: listen, tell the ports, and serve until standard input ends; the exit status."""
     config = json.loads(text)
-    settings = SimulatorSettings(
-        profile=PROFILES[config["profile"]], limits=TripLimits(**config["limits"]), **config["settings"]
-    )
+    settings = SimulatorSettings(PROFILES[config["profile"]], **config["settings"])
     try:
         server = open_server(settings, config["pace"], config["address"], Ports(**config["ports"]))
     except InputError as error:

@@ -166,18 +166,14 @@ class RtdeSession(Session):
 
     def _input_recipe(self, payload: bytes) -> bytes:
         names = rtde.split_names(payload)
-        types = tuple(self._input_type(name) for name in names)
+        known = {name: _INPUT_TYPES.get(name, NOT_FOUND) for name in names}
+        types = tuple(IN_USE if self._owners.refuses(name, self) else kind for name, kind in known.items())
         refused = {NOT_FOUND, IN_USE} & set(types) or len(self._inputs) >= _MOST_INPUT_RECIPES or self._started
         recipe = Recipe(0 if refused else len(self._inputs) + 1, names, types)
         if recipe.id:
             self._inputs[recipe.id] = recipe
             self._owners.claim(names, self)
         return rtde.recipe_reply(FrameType.INPUT_RECIPE, recipe)
-
-    def _input_type(self, name: str) -> str:
-        if name not in _INPUT_TYPES:
-            return NOT_FOUND
-        return IN_USE if self._owners.refuses(name, self) else _INPUT_TYPES[name]
 
     def _start(self) -> bytes:
         """Begin the packages; the first comes at once, so that a client knows the state before anything moves."""

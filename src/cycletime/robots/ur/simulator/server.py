@@ -156,10 +156,13 @@ class Server:
 
     def step(self) -> None:
         for key, events in self._selector.select(self._timing.due_in_s(self._controller)):
-            if isinstance(key.data, Client):
-                self._serve(key.data, events)
-            else:
-                key.data()
+            if not isinstance(client := key.data, Client):
+                client()
+                continue
+            if events & EVENT_WRITE:
+                self._flush(client)
+            if events & EVENT_READ:
+                self._read(client)
         ticks = min(self._timing.ticks_due(self._controller), _TICKS_AT_ONCE)
         for _ in range(ticks):
             self._tick()
@@ -208,14 +211,6 @@ class Server:
         self._clients.append(client)
         self._selector.register(connection, EVENT_READ, client)
         self._send(client, client.session.greeting)
-
-    def _serve(self, client: Client, events: int) -> None:
-        if client not in self._clients:
-            return
-        if events & EVENT_WRITE:
-            self._flush(client)
-        if events & EVENT_READ:
-            self._read(client)
 
     def _read(self, client: Client) -> None:
         try:
