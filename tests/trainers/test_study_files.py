@@ -174,7 +174,7 @@ COMMAND = {**SB3, "env": "My-Robot", "set": {}, "tuned": {"dt": "50ms", "discoun
         ({"trainer": {"command": ["x", "{discount}"], "curve": "p.txt"}}, "curve is 'p.txt': give a file .csv"),
         *(
             ({"trainer": {"command": ["x", "{discount}"], "curve": curve}}, "give a file .csv or .jsonl in the run's")
-            for curve in ("/tmp/old.csv", "../other/progress.csv", "{folder}/progress.csv", "progress.json")
+            for curve in ("/elsewhere/old.csv", "../other/progress.csv", "{folder}/progress.csv", "progress.json")
         ),
         (
             {"trainer": {"command": ["x", "{discount}", "{updates}"]}},

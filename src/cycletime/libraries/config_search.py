@@ -67,7 +67,7 @@ class Found:
             return []
 
     def read_whole(self, path: Path, search: Search, root: Path) -> list[Configuration]:
-        """What a file or a run has, and the files beside those that tell the run."""
+        """Read the configurations of a file or run, and of the files that it left out in their folders."""
         read = list(_in_file_or_run(path, search, root))
         folders = {file.path.parent for each in read for file in each.files}
         beside = [path / name for each in read for name in each.left_out]

@@ -212,7 +212,7 @@ def _nearest_divided(batch: int, divisor: int, unit: int, enough: float = 0.0) -
 
 
 FEW_STEPS = 5
-"""Of a rollout or a horizon: with fewer there is hardly a reward in it."""
+"""A rollout or a horizon with fewer steps hardly contains a reward."""
 MANY_ENVIRONMENTS = ("rsl-rl", "isaac-lab", "skrl", "rl-games")
 ONE_ENVIRONMENT = "The number of environments is not said: the batch is that of one. Give --num-envs."
 
@@ -220,7 +220,7 @@ ONE_ENVIRONMENT = "The number of environments is not said: the batch is that of 
 def notes_on_environments(
     words: object, before: Hyperparameters, carried: Hyperparameters, old: int, number: int
 ) -> tuple[str, ...]:
-    """What `number` instead of `old` environments mean for the sizes that are written, and the other choice."""
+    """Say how rollout and batch change from `old` to `number` environments, and what else could be chosen."""
     if number == old or not isinstance(before, PPO | A2C) or not isinstance(carried, PPO | A2C):
         return ()
     assert isinstance(words, OnPolicyTable), "an algorithm has the words of its kind"

@@ -38,7 +38,7 @@ def recognise_parts(document: Mapping[Any, Any]) -> list[Part]:
 
 
 def _libraries(section: Mapping[Any, Any]) -> tuple[str | None, str | None]:
-    """Of an agent and an environment, also where a name that tells them is misspelt, so that the slip can be named."""
+    """Recognise an agent's or environment's library, also by a misspelt name, so that the slip can be named."""
     if any(found := (_agent_library(section), _environment_library(section))):
         return found
     spelt = _spelt(section, 3)
@@ -55,7 +55,7 @@ def _spelt(section: Mapping[Any, Any], levels: int) -> dict[Any, Any]:
 
 
 def simulated_environment(document: Mapping[Any, Any]) -> str | None:
-    """What no library writes: environments of legged_gym's forks and of IsaacGymEnvs, and deployments of policies."""
+    """Name what no library writes: environments of legged_gym's forks and of IsaacGymEnvs, and deployments."""
     if any(isinstance(document.get(name), float) for name in DEPLOYED_BY):
         return "deployment"
     simulation, control, env = (document.get(name) for name in ("sim", "control", "env"))

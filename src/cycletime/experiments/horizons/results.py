@@ -152,7 +152,7 @@ class Evidence:
 
     @property
     def scale_label(self) -> str:
-        """What must stand beside all that follows from runs of the algorithm of which some are scaled down."""
+        """Label results of the algorithm where some of its runs are scaled down."""
         names = (name for name, (task_set, *_) in STUDIES.items() if task_set.spec == self.spec)
         ours = (self.results.outcomes[name] for name in names if name in self.results.outcomes)
         return scale_label(min((outcome.scale for outcome in ours), default=1.0))
