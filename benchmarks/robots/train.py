@@ -306,6 +306,8 @@ def main() -> int:
     parser.add_argument("--plan", type=Path, default=PLAN)
     parser.add_argument("--preregistration", type=Path, default=PREREGISTRATION)
     asked = vars(parser.parse_args())
+    if asked["compile_only"]:
+        os.nice(10)  # trainings come first
     trial = read_trial(asked.pop("preregistration"), asked.pop("plan"))
     install_stand_ins()
     install_device_put_replicated()
