@@ -45,6 +45,17 @@ def counts_text(judgement: Judgement) -> str:
     )
 
 
+def budgets_table(judgement: Judgement) -> str:
+    """The run of each task that says how long its others last."""
+    runs = sorted((run for run in judgement.rows.runs if run["stage"] == BUDGET), key=lambda run: str(run["started"]))
+    lines = []
+    for run in runs:
+        _, first, *_, last = run["curve"]["wall_s"]
+        lasts = run["budget_intervals"]
+        lines.append((run["task"], str(run["intervals"]), f"{last - first:.0f} s", str(lasts or "left out")))
+    return _markdown(("task", "intervals of its budget run", "from the first on", "of its other runs"), lines)
+
+
 def verdicts_table(judgement: Judgement) -> str:
     """The four comparisons that decide."""
     found, lines = judgement.primary(), []
@@ -93,9 +104,10 @@ def missing_text(judgement: Judgement) -> str:
 
 
 def figure_of(judgement: Judgement) -> FigureSpec:
-    """Scores of the three main arms against the cycle time, a panel for each task with a scale."""
+    """Scores of the three main arms against the cycle time, a panel for each task that counts in a direction."""
     cells: dict[str, FigureCell] = {}
-    tasks = [task for task in judgement.trial.tasks.values() if judgement.scale(task.name, "score") is not None]
+    counting = {*judgement.tasks("shorter"), *judgement.tasks("longer")}
+    tasks = [task for task in judgement.trial.tasks.values() if task.name in counting]
 
     def line(task: Task, index: int, arm: str) -> LineSpec:
         names: list[str | None] = []
@@ -139,6 +151,7 @@ def _markdown(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 
 PARTS: Mapping[str, Callable[[Judgement], str]] = {
     "counts": counts_text,
+    "budgets": budgets_table,
     "verdicts": verdicts_table,
     "default": default_text,
     "missing": missing_text,

@@ -24,6 +24,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import sqrt
 from pathlib import Path
 from typing import Any, TextIO
 from uuid import uuid4
@@ -84,20 +85,22 @@ class Estimates:
         whole_s = max(seen) if seen else self.trial.tasks[task].expected[0]
         return whole_s * TRACING if setting in self.compiled else whole_s
 
-    def run_s(self, task: str, intervals: int) -> float:
-        """A run without compilation."""
+    def run_s(self, setting: str, intervals: int) -> float:
+        """A run without compilation: as others of its cycle time, else guessed from the task's other cycle times."""
+        task, dt_ms = self.trial.settings[setting].task, self.trial.settings[setting].dt_ms
         seen = [
-            (row["wall_s"] - row["setup_s"]) / row["intervals"]
+            (row["dt_ms"] == dt_ms, (row["wall_s"] - row["setup_s"]) / row["intervals"] * sqrt(row["dt_ms"] / dt_ms))
             for row in self.rows.runs
             if row["task"] == task and row["intervals"]
         ]
+        alike = [each_s for same, each_s in seen if same] or [each_s for _, each_s in seen]
         expected = self.trial.tasks[task].expected[1] / EXPECTED_INTERVALS
-        return (statistics.median(seen) if seen else expected) * intervals
+        return (statistics.median(alike) if alike else expected) * intervals
 
     def fitting(self, group: Group, left_s: float) -> tuple[int, ...]:
         """As many of the seeds as can be trained in the time that is left."""
         setup_s = self.setup_s(group.setting)
-        run_s = self.run_s(self.trial.settings[group.setting].task, group.intervals)
+        run_s = self.run_s(group.setting, group.intervals)
         if group.stage == BUDGET:
             run_s = min(run_s, self.trial.numbers["budget_wall_s"])
         rest_s = left_s / MARGIN - setup_s - run_s
@@ -142,7 +145,7 @@ def listed_groups(trial: Trial, rows: Rows, slots: int) -> Iterator[str]:
         if run.key in finished or rows.left_out(task):
             continue
         intervals = intervals_of(run, trial, rows) or EXPECTED_INTERVALS
-        run_s = estimates.run_s(task, intervals)
+        run_s = estimates.run_s(run.setting, intervals)
         run_s = min(run_s, trial.numbers["budget_wall_s"]) if run.stage == BUDGET else run_s
         seen = settings.setdefault((run.stage, run.setting), 0)
         settings[run.stage, run.setting] += 1
@@ -379,8 +382,8 @@ def set_environment(cache: Path) -> None:
 def main() -> int:
     """Read the table of finished runs, and go on."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, required=True, help="how long the command may last")
-    parser.add_argument("--out", type=Path, required=True, help="the folder for rows.jsonl, log.txt, policies.tar")
+    parser.add_argument("--seconds", type=float, default=570, help="how long the command may last")
+    parser.add_argument("--out", type=Path, default=Path("robots-out"), help="for rows.jsonl, log.txt, policies.tar")
     parser.add_argument("--rows", type=Path, nargs="*", help="rows.jsonl of earlier commands, beside results/robots'")
     parser.add_argument("--slots", type=int, default=4, help="processes side by side")
     parser.add_argument("--compilers", type=int, default=4, help="processes that compile what comes next")

@@ -24,9 +24,11 @@ HEAD = ("dt", "arm", "seeds", "score", "at the end", "lost to falls")
 
 def relative_scores(judgement: Judgement, task: str, dt_ms: float, arm: str, measure: Measure = "score") -> list[float]:
     """An arm's relative scores, one for each seed; none where the shipped values were not run or gained nothing."""
-    scale, start = judgement.scale(task, measure), judgement.untrained(task, dt_ms)
-    runs = [] if scale is None else judgement.runs(task, dt_ms, arm).values()
-    return [((row["start"] if row[measure] is None else row[measure]) - start) / scale for row in runs if scale]
+    scale, runs = judgement.scale(task, measure), judgement.runs(task, dt_ms, arm).values()
+    if scale is None or not runs:
+        return []
+    start = judgement.untrained(task, dt_ms)
+    return [((row["start"] if row[measure] is None else row[measure]) - start) / scale for row in runs]
 
 
 def lines_of(judgement: Judgement, task: str) -> Iterator[tuple[str, ...]]:

@@ -40,7 +40,7 @@ for seed in asked.seeds:
     print("a line of a library")
     say(kind="evaluation", key=key, env_steps=10)
     row = dict(kind="run", uid=uuid.uuid4().hex, key=key, task=task, stage=asked.stage, intervals=5, wall_s=3.0,
-               setup_s=1.0, score=1.0, final=2.0, started="now")
+               setup_s=1.0, score=1.0, final=2.0, started="now", dt_ms=8)
     say(**row, **({"budget_intervals": 7} if asked.stage == "budget" else {}))
 """
 
@@ -168,7 +168,8 @@ def test_as_many_seeds_as_fit_are_taken() -> None:
     assert estimates.fitting(group, 1.1 * 149) == ()
     assert estimates.fitting(group, 1.1 * 151) == (0,)
     assert estimates.fitting(group, 1.1 * 231) == (0, 1)
-    rows.add({"kind": "run", "uid": "a", "key": "a", "task": "T", "setup_s": 40.0, "wall_s": 60.0, "intervals": 5})
+    rows.add({"kind": "run", "uid": "a", "key": "a", "task": "T", "dt_ms": 8, "setup_s": 40.0, "wall_s": 60.0,
+              "intervals": 5})  # fmt: skip
     assert estimates.fitting(group, 1.1 * 81) == (0,)  # 40 s and 10 intervals of 4 s
     estimates.compiled.add("T/8ms/kept")
     assert estimates.fitting(group, 1.1 * 53) == (0,)  # 12 s and 40 s
@@ -177,7 +178,7 @@ def test_as_many_seeds_as_fit_are_taken() -> None:
 def test_what_comes_next_is_compiled_beside_the_trainings(tmp_path: Path) -> None:
     trial = trial_of("slow", "kept", "horizons", seeds=(0,))  # 'slow' holds the only place until the time is over
     rows = Rows()
-    taken = {"task": "T", "setup_s": 0.1, "wall_s": 0.2, "intervals": 5, "budget_intervals": 7}
+    taken = {"task": "T", "dt_ms": 8, "setup_s": 0.1, "wall_s": 0.2, "intervals": 5, "budget_intervals": 7}
     for run in trial.runs[:2]:
         rows.add({"kind": "run", "uid": run.key, "key": run.key, **taken})
     runner = runner_of(trial, tmp_path, rows, slots=1, compilers=1, tiny=False)
@@ -194,9 +195,24 @@ def test_what_comes_next_is_compiled_beside_the_trainings(tmp_path: Path) -> Non
     assert [record["kind"] for record in records_of(tmp_path)] == ["began"]
 
 
+def test_a_run_takes_as_long_as_others_of_its_cycle_time() -> None:
+    def row(dt_ms: float, wall_s: float) -> dict[str, Any]:
+        uid = f"{dt_ms}{wall_s}"
+        return {"kind": "run", "uid": uid, "key": uid, "task": "T", "dt_ms": dt_ms, "intervals": 5, "wall_s": wall_s,
+                "setup_s": 10.0}  # fmt: skip
+
+    estimates = Estimates(trial_of("kept"), Rows())
+    assert estimates.run_s("T/8ms/kept", 20) == pytest.approx(100)  # as the plan expects of ten intervals: 50 s
+    estimates.rows.add(row(32, 60.0))
+    assert estimates.run_s("T/8ms/kept", 20) == pytest.approx(400)  # four times as many steps, twice the time
+    for wall_s in (20.0, 30.0, 90.0):
+        estimates.rows.add(row(8, wall_s))
+    assert estimates.run_s("T/8ms/kept", 20) == pytest.approx(80)
+
+
 def test_what_does_not_fit_any_more_is_not_compiled(tmp_path: Path) -> None:
     trial, rows = trial_of("kept"), Rows()
-    rows.add({"kind": "run", "uid": "b", "key": trial.runs[0].key, "task": "T", "budget_intervals": 7,
+    rows.add({"kind": "run", "uid": "b", "key": trial.runs[0].key, "task": "T", "dt_ms": 8, "budget_intervals": 7,
               "setup_s": 5000.0, "wall_s": 6000.0, "intervals": 5})  # fmt: skip
     runner = runner_of(trial, tmp_path, rows, seconds=100, compilers=2, tiny=False)
     runner.run()

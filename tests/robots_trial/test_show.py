@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.robots.judge import Judgement
 from benchmarks.robots.rows import Rows
-from benchmarks.robots.show import main, table_of
+from benchmarks.robots.show import main, relative_scores, table_of
 from benchmarks.robots.trial import read_trial
 
 TASK = "CartpoleSwingup"
@@ -31,6 +31,11 @@ def test_scores_are_relative_to_what_the_shipped_values_gain() -> None:
     assert ["4", "ms", "episode-fifth", "0", "0.50", "0.50", "25%"] in lines
     assert ["4", "ms", "horizons", "0", "0.00", "0.00", "25%"] in lines
     assert ["10", "ms", "shipped", "0,", "1", "1.00", "1.00", "25%"] in lines
+
+
+def test_a_cycle_time_without_runs_has_no_scores() -> None:
+    judgement = Judgement(read_trial(), Rows([BUDGET, row(10, ("shipped",), 0, 3.0)]))
+    assert relative_scores(judgement, TASK, 20, "kept") == []
 
 
 def test_without_the_shipped_cycle_time_there_is_no_scale() -> None:

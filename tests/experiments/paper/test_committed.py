@@ -234,6 +234,23 @@ def test_seeds_that_were_added_to_a_claim_say_alone_what_the_page_tells_of_them(
     assert f"{words.format(*numbers)} with seeds {first} to {last}" in _in_one_line(PAGE)
 
 
+def test_the_page_s_returns_of_the_baseline_at_4ms_are_those_of_the_runs() -> None:
+    """Claim 1b by scipy's t: all 300 seeds, and those alone that were prespecified."""
+    data, page = read_paper_results(RESULTS), _in_one_line(PAGE)
+    (first,) = data.outcome("ppo-baseline").where(dt="4ms", rule="baseline")
+    (further,) = data.outcome("ppo-baseline-4ms").cells
+    assert sorted({*first.seed_finals, *further.seed_finals}) == list(range(300))
+
+    def told(finals: NDArray[np.float64]) -> str:
+        low, high = ttest_1samp(finals, 0.0).confidence_interval()
+        assert -2 < low < high < 2
+        return f"{finals.mean():.2f} ({low:.2f} to {high:.2f})"
+
+    every = told(np.concatenate([first.final, further.final]))
+    assert f"**Run**: {every} of all, {told(further.final)} of the further ones" in page
+    assert f"it is: {every.removesuffix(')')}; claim 1b)" in page
+
+
 def test_the_page_s_returns_on_the_robot_are_those_of_the_runs() -> None:
     data, page = read_paper_results(RESULTS), _in_one_line(PAGE)
     (aware, kept, start), (aware_2000, kept_2000, start_2000) = (
