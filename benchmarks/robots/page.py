@@ -1,4 +1,4 @@
-"""Make what docs/robots-trial.md says of the results, and its figure, anew: python -m benchmarks.robots.page.
+"""Make anew what the trial's two pages say of the results, and the figure: python -m benchmarks.robots.page.
 
 Verdicts are `judge.py`'s; this only says them. It takes a few seconds, and no GPU.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.robots.judge import ARMS, FEWEST_ROBOTS, FEWEST_TASKS, PRIMARY, Judgement, verdict_of
 from benchmarks.robots.merge import RESULTS
 from benchmarks.robots.rows import read_rows
-from benchmarks.robots.show import relative_scores
+from benchmarks.robots.show import relative_scores, table_of
 from benchmarks.robots.trial import BUDGET, HERE, SHIPPED, Task, read_trial
 from cycletime.experiments.page_parts import PagePart, fill_parts, read_page
 from cycletime.reports.drawing import draw_figure, save_figures
@@ -151,6 +151,7 @@ def _markdown(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 
 PARTS: Mapping[str, Callable[[Judgement], str]] = {
     "counts": counts_text,
+    "arms": lambda judgement: f"```text\n{table_of(judgement)}\n```",
     "budgets": budgets_table,
     "verdicts": verdicts_table,
     "default": default_text,
@@ -168,11 +169,13 @@ def main() -> int:
     """Write the page and its figure."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--results", type=Path, default=RESULTS, help="where rows.jsonl is")
-    parser.add_argument("--page", type=Path, default=PAGE)
+    parser.add_argument("--pages", type=Path, nargs="+", default=[PAGE, RESULTS / "README.md"])
+    parser.add_argument("--figures", type=Path, default=PAGE.parent / FIGURES)
     asked = parser.parse_args()
     judgement = Judgement(read_trial(), read_rows([asked.results / "rows.jsonl"]))
-    write_text(asked.page, filled(read_page(asked.page), judgement))
-    save_figures({NAME: draw_figure(figure_of(judgement))}, asked.page.parent / FIGURES, ("png",))
+    for page in asked.pages:
+        write_text(page, filled(read_page(page), judgement))
+    save_figures({NAME: draw_figure(figure_of(judgement))}, asked.figures, ("png",))
     return 0
 
 

@@ -24,10 +24,11 @@ def judged(scores: dict[str, float], tasks: int = 10) -> Judgement:
     return Judgement(TRIAL, Rows([{**run, **WHOLE} for run in rows.runs]))
 
 
-def test_the_page_is_as_the_committed_results_make_it() -> None:
-    text = read_page(page.PAGE)
-    assert page.filled(text, Judgement(read_trial(), read_rows([RESULTS / "rows.jsonl"]))) == text
-    assert {name for name in page.PARTS if f"<!-- made: {name} -->" in text} == set(page.PARTS)
+def test_the_pages_are_as_the_committed_results_make_them() -> None:
+    texts = [read_page(file) for file in (page.PAGE, RESULTS / "README.md")]
+    judgement = Judgement(read_trial(), read_rows([RESULTS / "rows.jsonl"]))
+    assert [page.filled(text, judgement) for text in texts] == texts
+    assert {name for name in page.PARTS if f"<!-- made: {name} -->" in "".join(texts)} == set(page.PARTS)
 
 
 def test_verdicts_have_the_numbers_of_a_paired_t_test() -> None:
@@ -77,10 +78,10 @@ def test_the_figure_has_a_panel_for_each_task_and_its_arms() -> None:
 def test_the_command_writes_page_and_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "page.md"
     file.write_text("Before.\n\n<!-- made: default -->\nold\n<!-- end -->\n")
-    monkeypatch.setattr("sys.argv", ["page", "--page", str(file)])
+    monkeypatch.setattr("sys.argv", ["page", "--pages", str(file), "--figures", str(tmp_path)])
     assert page.main() == 0
     assert "old" not in file.read_text()
-    assert (tmp_path / "figures" / "robots" / "scores.png").stat().st_size > 1000
+    assert (tmp_path / "scores.png").stat().st_size > 1000
     with pytest.raises(InputError, match="The page has a part 'nothing'"):
         page.filled("<!-- made: nothing -->\n<!-- end -->", judged(BETTER))
 
