@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import jax.numpy as jnp
 
 from cycletime import rules
+from cycletime.agents.exploration import CoherentNoise, Exploration
 from cycletime.errors import InputError, quote
 
 MOST_UNITS = 8192
@@ -76,6 +77,17 @@ def check_hidden(agent: object) -> None:
         raise InputError(
             f"hidden is {quote(hidden)}: it must be a tuple of layer sizes, such as (64, 64), of at most {MOST_UNITS}."
         )
+
+
+def check_common_fields(agent: Any) -> None:  # noqa: ANN401 - agents share these names, not a base class
+    """Refuse what is wrong in the fields that all agents have, and choices that there are not."""
+    check_hidden(agent)
+    check_choices(agent)
+    value = agent.exploration
+    if isinstance(value, Exploration):
+        raise InputError(f"exploration is {value}: call .at(dt) with the cycle time, or make the agent with agent_for.")
+    if value is not None and not isinstance(value, CoherentNoise):
+        raise InputError(f"exploration is {value!r}: give noise such as OrnsteinUhlenbeck('100ms').at(dt), or None.")
 
 
 def check_agent(agent: object) -> None:

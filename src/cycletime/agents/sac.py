@@ -15,15 +15,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from cycletime.agents.agent import AgentState, Buffer, LearnWhen, Metrics, TimeLimit, Transition, pytree_of_rates, rate
-from cycletime.agents.checks import (
-    check_choices,
-    check_counts,
-    check_fractions,
-    check_hidden,
-    check_positive,
-    check_size,
-)
-from cycletime.agents.exploration import CoherentNoise, check_exploration
+from cycletime.agents.checks import check_common_fields, check_counts, check_fractions, check_positive, check_size
+from cycletime.agents.exploration import CoherentNoise
 from cycletime.agents.networks import (
     AdamState,
     Network,
@@ -121,9 +114,7 @@ class SACAgent:
         check_positive(self, "learning_rate", "critic_weight")
         if self.target_entropy is not None and not isfinite(self.target_entropy):
             raise InputError(f"target_entropy is {self.target_entropy!r}: it must be finite, or None for -|A|.")
-        check_hidden(self)
-        check_choices(self)
-        check_exploration(self)
+        check_common_fields(self)
         check_size(f"gradient_steps is {self.gradient_steps}", self.gradient_steps * self.minibatch)
         if self.minibatch > self.replay_capacity:
             raise InputError(
