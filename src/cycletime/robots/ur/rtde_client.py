@@ -79,17 +79,10 @@ class Countdown:
         return max(0.0, self._until_s - time.monotonic())
 
 
-_OUTPUTS = (
-    "timestamp",
-    "actual_q",
-    "actual_qd",
-    "target_q",
-    "target_qd",
-    "safety_mode",
-    "robot_mode",
-    "runtime_state",
-    "speed_scaling",
-)
+_FIELDS = {"timestamp": "time_s", "actual_q": "q", "actual_qd": "qd"}
+"""Of a state, where a variable has another name."""
+_MODES = {"safety_mode": SafetyMode, "robot_mode": RobotMode, "runtime_state": RuntimeState}
+_OUTPUTS = (*_FIELDS, "target_q", "target_qd", *_MODES, "speed_scaling")
 _MAX_RATE_HZ = {"CB": 125.0, "e-Series": 500.0}
 
 
@@ -160,14 +153,5 @@ class RtdeClient:
 
 
 def _arm_state(values: Mapping[str, Any]) -> ArmState:
-    return ArmState(
-        time_s=values["timestamp"],
-        q=values["actual_q"],
-        qd=values["actual_qd"],
-        target_q=values["target_q"],
-        target_qd=values["target_qd"],
-        robot_mode=RobotMode(values["robot_mode"]),
-        safety_mode=SafetyMode(values["safety_mode"]),
-        runtime_state=RuntimeState(values["runtime_state"]),
-        speed_scaling=values["speed_scaling"],
-    )
+    modes = {name: kind(values[name]) for name, kind in _MODES.items()}
+    return ArmState(**{_FIELDS.get(name, name): value for name, value in {**values, **modes}.items()})
