@@ -183,7 +183,9 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         if self._env_steps is None:
             raise ResetNeeded("Call reset() before step().")
         self._take_newest_package()
-        unseen = self._is_out_of_sight()
+        driver = self._driver
+        # So old a state that a driver has stopped the arm: the episode ended with it.
+        unseen = driver is not None and self.clock.now_s() - driver.received.received_s > driver.sight_s
         paid_steps = min(env_steps, self._limit_steps - self._env_steps)  # for 4 s, also where the last step was late
         self._env_steps += env_steps
         away = self._away()
@@ -253,11 +255,6 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
 
     def _is_stopped(self) -> bool:
         return not self._state.safety_mode.allows_motion
-
-    def _is_out_of_sight(self) -> bool:
-        """Whether the newest state is so old that a driver has stopped the arm: the episode ended with that state."""
-        driver = self._driver
-        return driver is not None and self.clock.now_s() - driver.received.received_s > driver.sight_s
 
     def _wait(self, what: str, reached: Callable[[ArmState], bool], most_s: float) -> None:
         begin_s = self._state.time_s
