@@ -155,8 +155,9 @@ def report_interval(spec: RunSpec) -> int:
 
 
 def describe(dtype: np.dtype[Any], spec: RunSpec, agent: PPOAgent | SACAgent, **own: float) -> NDArray[Any]:
-    """A run's description for a kernel, one record: the fields that both kernels have, and its own."""
+    """A run's description for a kernel, one record: what its agent has by these names, what both have, and its own."""
     world, record = timed_task_of(spec), np.zeros((), dtype)
+    of_agent = {name: getattr(agent, name) for name in dtype.fields or () if hasattr(agent, name)}
     common = {
         "task": list(TASKS).index(spec.world.name),
         "cycle_steps": world.cycle_steps,
@@ -166,11 +167,9 @@ def describe(dtype: np.dtype[Any], spec: RunSpec, agent: PPOAgent | SACAgent, **
         "limit_is_terminal": agent.time_limit == "terminal",
         "metrics_every": report_interval(spec),
         "seed": spec.seed,
-        "discount": agent.discount,
-        "learning_rate": agent.learning_rate,
         "env_dt_s": float(world.task.env_dt),
     }
-    for name, number in (common | own).items():
+    for name, number in (of_agent | common | own).items():
         record[name] = number
     return record
 

@@ -86,14 +86,10 @@ def describe_run(spec: RunSpec) -> NDArray[Any]:
         RUN,
         spec,
         agent,
-        batch=agent.batch,
         slice=agent.slice_sizes[1],
-        epochs=agent.epochs,
         until_episode_end=agent.learn_when == "episode_end",
         ends_with_episode=agent.batch_end == "episode_end",
         most_episodes=world.most_episodes(world.steps_until_learning(agent)),
-        trace_decay=agent.trace_decay,
-        clip=agent.clip,
     )
 
 

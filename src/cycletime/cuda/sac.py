@@ -115,7 +115,6 @@ def describe_run(spec: RunSpec) -> NDArray[Any]:
     """A run, one record of `RUN`; where its state and replay are is not known yet."""
     world, agent = layout.timed_task_of(spec), agent_of(spec)
     entropy = -float(world.task.action_size) if agent.target_entropy is None else agent.target_entropy
-    names = ("period", "gradient_steps", "warmup_steps", "learns_from", "target_smoothing", "critic_weight")
     return layout.describe(
         RUN,
         spec,
@@ -123,7 +122,6 @@ def describe_run(spec: RunSpec) -> NDArray[Any]:
         capacity=replay_capacity(spec),
         most_episodes=world.most_episodes(agent.period),
         target_entropy=entropy,
-        **{name: getattr(agent, name) for name in names},
     )
 
 
