@@ -101,8 +101,12 @@ class RtdeClient:
         )
         frequency_hz = _MAX_RATE_HZ["e-Series" if version.major >= 5 else "CB"]
         self.version, self.period_s = str(version), 1 / frequency_hz
-        self._recipe = self._agree_on_recipe(frequency_hz)
-        self._inputs = self._agree_on_inputs(inputs) if inputs else rtde.Recipe(0, (), ())
+        reply = self._ask(rtde.output_recipe_request(_OUTPUTS, frequency_hz), rtde.FrameType.OUTPUT_RECIPE)
+        self._recipe = self._agreed(reply, _OUTPUTS, "does not tell {}: it needs 3.4 or later.")
+        self._inputs = rtde.Recipe(0, (), ())
+        if inputs:
+            reply = self._ask(rtde.input_recipe_request(inputs), rtde.FrameType.INPUT_RECIPE)
+            self._inputs = self._agreed(reply, inputs, "has no {}.")
         if not rtde.read_accepted(self._ask(rtde.encode_frame(rtde.FrameType.START), rtde.FrameType.START)):
             raise LinkError(f"The controller (version {version}) refuses to send states by RTDE.")
 
@@ -118,22 +122,13 @@ class RtdeClient:
     def close(self) -> None:
         self._connection.close()
 
-    def _agree_on_recipe(self, frequency_hz: float) -> rtde.Recipe:
-        reply = self._ask(rtde.output_recipe_request(_OUTPUTS, frequency_hz), rtde.FrameType.OUTPUT_RECIPE)
-        recipe = rtde.read_recipe_reply(reply, _OUTPUTS)
-        if missing := recipe.refused(rtde.NOT_FOUND):
-            raise LinkError(
-                f"The controller (version {self.version}) does not tell {', '.join(missing)}: it needs 3.4 or later."
-            )
-        return recipe
-
-    def _agree_on_inputs(self, names: tuple[str, ...]) -> rtde.Recipe:
-        reply = self._ask(rtde.input_recipe_request(names), rtde.FrameType.INPUT_RECIPE)
+    def _agreed(self, reply: bytes, names: tuple[str, ...], lacks: str) -> rtde.Recipe:
+        """The recipe of these variables; `lacks` tells of those that there are not."""
         recipe = rtde.read_recipe_reply(reply, names)
         if in_use := recipe.refused(rtde.IN_USE):
             raise LinkError(f"Another client of the controller writes {', '.join(in_use)}: end that one first.")
         if missing := recipe.refused(rtde.NOT_FOUND):
-            raise LinkError(f"The controller (version {self.version}) has no {', '.join(missing)}.")
+            raise LinkError(f"The controller (version {self.version}) {lacks.format(', '.join(missing))}")
         return recipe
 
     def _ask(self, request: bytes, kind: rtde.FrameType) -> bytes:
