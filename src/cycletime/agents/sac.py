@@ -209,7 +209,7 @@ class SACAgent:
         )
         tau = self.target_smoothing
         targets = jax.tree.map(lambda w, target: tau * w + (1 - tau) * target, critics, psi.targets)
-        after = SACState(
+        after = psi._replace(
             policy=policy,
             policy_optimizer=policy_optimizer,
             critics=critics,
@@ -217,7 +217,6 @@ class SACAgent:
             targets=targets,
             temperature=temperature,
             temperature_optimizer=temperature_optimizer,
-            acting=psi.acting,
         )
         metrics = {
             "critics_loss": critics_loss,
@@ -278,9 +277,9 @@ def stack_critics(psi: AgentState) -> AgentState:
     """Any agent's state with its pairs of critics stacked, for the loop of many runs; CPUs are faster without."""
 
     def stack(node: Any) -> Any:  # noqa: ANN401 - any node of a tree
-        return StackedCritics(jax.tree.map(lambda *both: jnp.stack(both), *node)) if _is_pair(node) else node
+        return StackedCritics(jax.tree.map(lambda *both: jnp.stack(both), *node)) if isinstance(node, Critics) else node
 
-    return jax.tree.map(stack, psi, is_leaf=_is_pair)
+    return jax.tree.map(stack, psi, is_leaf=lambda node: isinstance(node, Critics))
 
 
 def unstack_critics(psi: AgentState) -> AgentState:
@@ -292,7 +291,3 @@ def unstack_critics(psi: AgentState) -> AgentState:
         return Critics(*(jax.tree.map(lambda both, index=index: both[index], node.both) for index in range(2)))
 
     return jax.tree.map(part, psi, is_leaf=lambda node: isinstance(node, StackedCritics))
-
-
-def _is_pair(node: object) -> bool:
-    return isinstance(node, Critics)
