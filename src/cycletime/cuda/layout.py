@@ -23,6 +23,7 @@ from cycletime.agents.agent import AgentState
 from cycletime.agents.networks import Layer, Network
 from cycletime.duration import cycle_steps
 from cycletime.training.algorithm_1 import TimedTask, initial_agent_state
+from cycletime.training.machine import keep_compiled_programs
 from cycletime.training.random_numbers import seed_key
 from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import ClosedFormWorld
@@ -183,6 +184,7 @@ def blank_state(words: int) -> State:
 
 
 def initial_agent(agent: PPOAgent | SACAgent, seed: int, sizes: AgentSizes) -> Any:  # noqa: ANN401 - its own state
+    keep_compiled_programs()
     with jax.default_device(jax.local_devices(backend="cpu")[0]):
         return jax.device_get(initial_agent_state(agent, seed_key(seed), *sizes))
 

@@ -20,7 +20,6 @@ from cycletime.agents.sac import Critics, SACState
 from cycletime.cuda import layout
 from cycletime.cuda.kernels import SAC
 from cycletime.cuda.layout import ACTIONS, INPUTS, OBSERVATION, POSITION_WORDS, AgentSizes, KeptNetwork, Kernel, State
-from cycletime.training.machine import keep_compiled_programs
 from cycletime.training.spec import RunSpec
 
 UNITS, SAMPLES, WARPS, OUTPUTS = 256, 256, 8, 4
@@ -139,7 +138,6 @@ def replay_capacity(spec: RunSpec) -> int:
 
 
 def initial_state(spec: RunSpec) -> State:
-    keep_compiled_programs()
     return _initial_state(layout.sizes_of(spec), spec.seed).copy()
 
 
