@@ -122,11 +122,9 @@ class Recipe:
 
     @cached_property
     def _layout(self) -> struct.Struct:
-        known = [_FORMATS.get(kind) for kind in self.types]
-        if None in known:
-            wrong = self.types[known.index(None)]
-            raise WireError(f"A recipe has the type {wrong!r}: known are {', '.join(_FORMATS)}.")
-        return struct.Struct(">B" + "".join(each for each in known if each))
+        if unknown := [kind for kind in self.types if kind not in _FORMATS]:
+            raise WireError(f"A recipe has the type {unknown[0]!r}: known are {', '.join(_FORMATS)}.")
+        return struct.Struct(">B" + "".join(_FORMATS[kind] for kind in self.types))
 
     @cached_property
     def _lengths(self) -> tuple[int, ...]:
