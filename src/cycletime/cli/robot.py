@@ -23,7 +23,6 @@ from cycletime.robots.ur.rtde_client import DASHBOARD_PORT, LARGEST_PORT, REALTI
 if TYPE_CHECKING:
     from cycletime.robots.ur.types import RobotLink
     from cycletime.training.run_folder import RunFolder
-    from cycletime.training.spec import RunSpec
     from cycletime.training.worlds import RobotKind
 
 
@@ -196,12 +195,24 @@ class RunRobot(AgentOptions, ArmOptions):
     @owning_children()
     def run(self) -> int:
         from cycletime.training.machine import use_device
+        from cycletime.training.make_specs import make_specs
         from cycletime.training.run_folder import RunFolder
 
         self.check()
         use_device("cpu")
         with self.arm() as arm:
-            spec = self.spec(arm)
+            asked: dict[str, Any] = self.asked()
+            if self.algorithm == "ppo":
+                asked["others"] = {"learn_when": "episode_end", **asked["others"]}
+            (spec,) = make_specs(
+                task=None,
+                env="cycletime/URReacher2-v0",
+                env_dt=self.env_dt,
+                seeds=[self.seed],
+                engine="real-time",
+                robot=arm.kind,
+                **asked,
+            )
             folder = RunFolder(self.out / spec.name, spec)
             if folder.is_finished:
                 raise InputError(f"{folder.path} has this run already, and it is finished: give another --seed.")
@@ -211,23 +222,6 @@ class RunRobot(AgentOptions, ArmOptions):
                     f"{folder.path} {self.words()}', or delete the folder to begin anew."
                 )
             return train_on_arm(folder, arm, self)
-
-    def spec(self, arm: SelectedArm) -> RunSpec:
-        from cycletime.training.make_specs import make_specs
-
-        asked: dict[str, Any] = self.asked()
-        if self.algorithm == "ppo":
-            asked["others"] = {"learn_when": "episode_end", **asked["others"]}
-        (spec,) = make_specs(
-            task=None,
-            env="cycletime/URReacher2-v0",
-            env_dt=self.env_dt,
-            seeds=[self.seed],
-            engine="real-time",
-            robot=arm.kind,
-            **asked,
-        )
-        return spec
 
 
 @dataclass(frozen=True, kw_only=True)
