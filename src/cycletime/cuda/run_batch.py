@@ -7,6 +7,7 @@ computes while files are written; runs that stay on the device are read from the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, repeat
@@ -67,7 +68,7 @@ class CudaRunBatch(RunBatch):
         queue = _Queue(waiting, resumed, left_s)
         times_s = chain(self.slices_s, repeat(self.slices_s[-1]))
         overlaps = not self.kernel.keeps_runs_on_device
-        try:
+        with closing(self):
             order = self._begin(queue, next(times_s))
             while order:
                 chunks = self._finish(queue, order)
@@ -82,8 +83,6 @@ class CudaRunBatch(RunBatch):
                     raise failure
                 if not overlaps:
                     order = self._begin(queue, next(times_s))
-        finally:
-            self.close()
 
     def drop(self, run: int) -> None:
         self.dropped.add(run)
