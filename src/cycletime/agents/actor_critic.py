@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from cycletime.agents.agent import Buffer, LearnWhen, Metrics, TimeLimit, pytree_of_rates, rate
-from cycletime.agents.checks import check_choices, check_fractions, check_hidden, check_positive
-from cycletime.agents.exploration import CoherentNoise, check_exploration
+from cycletime.agents.checks import check_common_fields, check_fractions, check_positive
+from cycletime.agents.exploration import CoherentNoise
 from cycletime.agents.networks import (
     GaussianPolicy,
     InitialWeights,
@@ -65,9 +65,7 @@ class ActorCriticAgent:
     def __post_init__(self) -> None:
         check_fractions(self, "discount")
         check_positive(self, "policy_rate", "value_rate", "noise_std")
-        check_hidden(self)
-        check_choices(self)
-        check_exploration(self)
+        check_common_fields(self)
 
     def initialize(
         self, key: jax.Array, observation_size: int, action_size: int, num_envs: int = 1

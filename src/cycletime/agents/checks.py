@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from math import inf
 from numbers import Integral, Real
@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import jax.numpy as jnp
 
 from cycletime import rules
+from cycletime.agents.exploration import CoherentNoise, Exploration
 from cycletime.errors import InputError, quote
 
 MOST_UNITS = 8192
@@ -25,10 +26,8 @@ def check_size(what: str, numbers: int) -> None:
 
 
 def check_counts(owner: object, *names: str, least: int = 1) -> None:
-    for name in names:
-        value = getattr(owner, name)
-        if not _is_whole(value) or value < least:
-            raise InputError(f"{name} is {quote(value)}: it must be a whole number of at least {least}.")
+    right = f"be a whole number of at least {least}"
+    _check(owner, names, lambda value: _is_whole(value) and value >= least, right)
 
 
 def check_env_steps(owner: object) -> None:
@@ -39,23 +38,21 @@ def check_env_steps(owner: object) -> None:
 
 
 def check_fractions(owner: object, *names: str) -> None:
-    for name in names:
-        value = getattr(owner, name)
-        if not _is_number(value) or not 0 <= value <= 1:
-            raise InputError(f"{name} is {quote(value)}: it must lie between 0 and 1.")
+    _check(owner, names, lambda value: _is_number(value) and 0 <= value <= 1, "lie between 0 and 1")
 
 
 def check_positive(owner: object, *names: str) -> None:
-    for name in names:
-        value = getattr(owner, name)
-        if not _is_number(value) or not 0 < value < inf:
-            raise InputError(f"{name} is {quote(value)}: it must be above 0.")
+    _check(owner, names, lambda value: _is_number(value) and 0 < value < inf, "be above 0")
 
 
 def check_choice(owner: object, name: str, choices: Sequence[str]) -> None:
-    value = getattr(owner, name)
-    if value not in choices:
-        raise InputError(f"{name} is {quote(value)}: it must be {' or '.join(map(repr, choices))}.")
+    _check(owner, [name], lambda value: value in choices, f"be {' or '.join(map(repr, choices))}")
+
+
+def _check(owner: object, names: Sequence[str], fits: Callable[[Any], bool], right: str) -> None:
+    for name in names:
+        if not fits(value := getattr(owner, name)):
+            raise InputError(f"{name} is {quote(value)}: it must {right}.")
 
 
 @cache
@@ -76,6 +73,17 @@ def check_hidden(agent: object) -> None:
         raise InputError(
             f"hidden is {quote(hidden)}: it must be a tuple of layer sizes, such as (64, 64), of at most {MOST_UNITS}."
         )
+
+
+def check_common_fields(agent: Any) -> None:  # noqa: ANN401 - agents share these names, not a base class
+    """Refuse what is wrong in the fields that all agents have, and choices that there are not."""
+    check_hidden(agent)
+    check_choices(agent)
+    value = agent.exploration
+    if isinstance(value, Exploration):
+        raise InputError(f"exploration is {value}: call .at(dt) with the cycle time, or make the agent with agent_for.")
+    if value is not None and not isinstance(value, CoherentNoise):
+        raise InputError(f"exploration is {value!r}: give noise such as OrnsteinUhlenbeck('100ms').at(dt), or None.")
 
 
 def check_agent(agent: object) -> None:

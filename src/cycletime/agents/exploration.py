@@ -121,14 +121,6 @@ def normals_per_step(coherent: CoherentNoise | None, action_size: int) -> int:
     return action_size if coherent is None else action_size * coherent.size
 
 
-def check_exploration(agent: object) -> None:
-    value = getattr(agent, "exploration")  # noqa: B009 - agents share the name, not a base class
-    if isinstance(value, Exploration):
-        raise InputError(f"exploration is {value}: call .at(dt) with the cycle time, or make the agent with agent_for.")
-    if value is not None and not isinstance(value, CoherentNoise):
-        raise InputError(f"exploration is {value!r}: give noise such as OrnsteinUhlenbeck('100ms').at(dt), or None.")
-
-
 def check_cycle(coherent: CoherentNoise | None, dt: Duration) -> None:
     if coherent is not None and coherent.dt != dt:
         raise InputError(f"exploration is made for a cycle time of {coherent.dt}: here it is {dt}; call .at('{dt}').")

@@ -18,15 +18,8 @@ from jax import lax
 from jax.flatten_util import ravel_pytree
 
 from cycletime.agents.agent import Buffer, LearnWhen, Metrics, TimeLimit, Transition, option, pytree_of_rates, rate
-from cycletime.agents.checks import (
-    check_choices,
-    check_counts,
-    check_fractions,
-    check_hidden,
-    check_positive,
-    check_size,
-)
-from cycletime.agents.exploration import CoherentNoise, check_exploration
+from cycletime.agents.checks import check_common_fields, check_counts, check_fractions, check_positive, check_size
+from cycletime.agents.exploration import CoherentNoise
 from cycletime.agents.networks import (
     AdamState,
     GaussianPolicy,
@@ -167,9 +160,7 @@ class PPOAgent:
             check_counts(self, "learning_period")
         check_fractions(self, "discount", "trace_decay")
         check_positive(self, "learning_rate", "clip", "noise_std")
-        check_hidden(self)
-        check_choices(self)
-        check_exploration(self)
+        check_common_fields(self)
         self._check_options()
         if self.batch > MOST_SHUFFLED:
             raise InputError(f"batch is {self.batch}: it must be at most {MOST_SHUFFLED}, to be shuffled well.")

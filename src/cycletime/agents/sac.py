@@ -15,15 +15,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from cycletime.agents.agent import AgentState, Buffer, LearnWhen, Metrics, TimeLimit, Transition, pytree_of_rates, rate
-from cycletime.agents.checks import (
-    check_choices,
-    check_counts,
-    check_fractions,
-    check_hidden,
-    check_positive,
-    check_size,
-)
-from cycletime.agents.exploration import CoherentNoise, check_exploration
+from cycletime.agents.checks import check_common_fields, check_counts, check_fractions, check_positive, check_size
+from cycletime.agents.exploration import CoherentNoise
 from cycletime.agents.networks import (
     AdamState,
     Network,
@@ -121,9 +114,7 @@ class SACAgent:
         check_positive(self, "learning_rate", "critic_weight")
         if self.target_entropy is not None and not isfinite(self.target_entropy):
             raise InputError(f"target_entropy is {self.target_entropy!r}: it must be finite, or None for -|A|.")
-        check_hidden(self)
-        check_choices(self)
-        check_exploration(self)
+        check_common_fields(self)
         check_size(f"gradient_steps is {self.gradient_steps}", self.gradient_steps * self.minibatch)
         if self.minibatch > self.replay_capacity:
             raise InputError(
@@ -218,7 +209,7 @@ class SACAgent:
         )
         tau = self.target_smoothing
         targets = jax.tree.map(lambda w, target: tau * w + (1 - tau) * target, critics, psi.targets)
-        after = SACState(
+        after = psi._replace(
             policy=policy,
             policy_optimizer=policy_optimizer,
             critics=critics,
@@ -226,7 +217,6 @@ class SACAgent:
             targets=targets,
             temperature=temperature,
             temperature_optimizer=temperature_optimizer,
-            acting=psi.acting,
         )
         metrics = {
             "critics_loss": critics_loss,
@@ -287,9 +277,9 @@ def stack_critics(psi: AgentState) -> AgentState:
     """Any agent's state with its pairs of critics stacked, for the loop of many runs; CPUs are faster without."""
 
     def stack(node: Any) -> Any:  # noqa: ANN401 - any node of a tree
-        return StackedCritics(jax.tree.map(lambda *both: jnp.stack(both), *node)) if _is_pair(node) else node
+        return StackedCritics(jax.tree.map(lambda *both: jnp.stack(both), *node)) if isinstance(node, Critics) else node
 
-    return jax.tree.map(stack, psi, is_leaf=_is_pair)
+    return jax.tree.map(stack, psi, is_leaf=lambda node: isinstance(node, Critics))
 
 
 def unstack_critics(psi: AgentState) -> AgentState:
@@ -301,7 +291,3 @@ def unstack_critics(psi: AgentState) -> AgentState:
         return Critics(*(jax.tree.map(lambda both, index=index: both[index], node.both) for index in range(2)))
 
     return jax.tree.map(part, psi, is_leaf=lambda node: isinstance(node, StackedCritics))
-
-
-def _is_pair(node: object) -> bool:
-    return isinstance(node, Critics)

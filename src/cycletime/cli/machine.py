@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
@@ -36,26 +36,14 @@ class LatencyReport:
     learn: Mapping[Duration, CallTimes]
     """At each cycle time; the same object where it was measured once for several."""
     conditions: TimingConditions
-    num_envs: int = 1
-
-    @cached_property
-    def verdicts(self) -> list[TimingVerdict]:
-        from cycletime.training.latency import judge_timing
-
-        judged = self._cycles.items()
-        return [judge_timing(dt, cycles, self.act, self.learn[dt], self.conditions) for dt, cycles in judged]
-
-    @cached_property
-    def _cycles(self) -> dict[Duration, int]:
-        """By cycle time, the cycles from one learning to the next."""
-        from cycletime.agents.agent import cycles_between_updates
-
-        return {dt: cycles_between_updates(agent, self.num_envs) for dt, agent in self.agents.items()}
+    num_envs: int
+    cycles: Mapping[Duration, int]
+    """At each cycle time, the cycles from one learning to the next."""
+    verdicts: Sequence[TimingVerdict]
+    shortest: Mapping[str, Duration | None]
+    """For each way to learn, the shortest of the cycle times that leaves time for it."""
 
     def as_json(self) -> dict[str, Any]:
-        from cycletime.training.latency import shortest_dts
-
-        shortest = shortest_dts(self.verdicts)
         return {
             "algorithm": self.algorithm,
             "observation_size": self.observation_size,
@@ -78,7 +66,7 @@ class LatencyReport:
                 }
                 for each in self.verdicts
             ],
-            "shortest_dt_s": {way: None if dt is None else float(dt) for way, dt in shortest.items()},
+            "shortest_dt_s": {way: None if dt is None else float(dt) for way, dt in self.shortest.items()},
         }
 
     def as_text(self) -> str:
@@ -87,7 +75,7 @@ class LatencyReport:
         learned = {id(times): (self.agents[dt], times) for dt, times in self.learn.items()}
         learn = [(_learning(agent), *_time_cells(times)) for agent, times in learned.values()]
         calls = [("act", *_time_cells(self.act)), *learn]
-        every = {dt: f"{cycles} cycles" if cycles > 1 else "cycle" for dt, cycles in self._cycles.items()}
+        every = {dt: f"{cycles} cycles" if cycles > 1 else "cycle" for dt, cycles in self.cycles.items()}
         several = "" if self.num_envs == 1 else f"; {self.num_envs} environments"
         rows = [(str(each.dt), every[each.dt], *_way_cells(each)) for each in self.verdicts]
         return "\n".join(
@@ -110,11 +98,8 @@ class LatencyReport:
         )
 
     def _advice(self) -> list[str]:
-        from cycletime.training.latency import shortest_dts
-
-        shortest = shortest_dts(self.verdicts)
-        found = [f"{_LEARN_MODES[way]} {dt}" for way, dt in shortest.items() if dt is not None]
-        missing = [_LEARN_MODES[way] for way, dt in shortest.items() if dt is None]
+        found = [f"{_LEARN_MODES[way]} {dt}" for way, dt in self.shortest.items() if dt is not None]
+        missing = [_LEARN_MODES[way] for way, dt in self.shortest.items() if dt is None]
         load, cores = self.machine["load"], self.machine["cores"]
         return [
             *([f"The shortest cycle time with room to learn: {', '.join(found)}."] if found else []),
@@ -218,7 +203,14 @@ class Latency:
         jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
         from rich.console import Console
 
-        from cycletime.training.latency import DEFAULT_MARGIN, TimingConditions, measure_agents
+        from cycletime.agents.agent import cycles_between_updates
+        from cycletime.training.latency import (
+            DEFAULT_MARGIN,
+            TimingConditions,
+            judge_timing,
+            measure_agents,
+            shortest_dts,
+        )
         from cycletime.training.machine import cores, processor, system_load
 
         margin = DEFAULT_MARGIN if self.margin is None else self.margin
@@ -234,7 +226,12 @@ class Latency:
         }
         with Console(stderr=True).status("Timing ...") as status:
             act, learn = measure_agents(agents, *sizes, budget_s, status.update, self.num_envs)
-        report = LatencyReport(self.algorithm, *sizes, agents, machine, act, learn, conditions, self.num_envs)
+        cycles = {dt: cycles_between_updates(agent, self.num_envs) for dt, agent in agents.items()}
+        verdicts = [judge_timing(dt, cycles[dt], act, learn[dt], conditions) for dt in dts]
+        shortest = shortest_dts(verdicts)
+        report = LatencyReport(
+            self.algorithm, *sizes, agents, machine, act, learn, conditions, self.num_envs, cycles, verdicts, shortest
+        )
         print(json.dumps(report.as_json(), indent=2) if self.json else report.as_text())
         return 0
 

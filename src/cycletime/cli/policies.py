@@ -43,15 +43,8 @@ class Watch(SingleRunOptions):
         from cycletime.training.machine import prepare_jax
 
         prepare_jax("cpu")  # a GPU is of no use here, and someone may be training on it
+        from cycletime.policies import watch
         from cycletime.policies.films import check_film
-        from cycletime.policies.watch import (
-            Playback,
-            act_of,
-            drawing_errors,
-            refuse_without_display,
-            show_in_window,
-            write_film,
-        )
         from cycletime.studies.study_folder import open_run, policy_of
         from cycletime.training.worlds import ActionBounds, make_env, observation_size
 
@@ -61,12 +54,12 @@ class Watch(SingleRunOptions):
         spec = run.spec
         # What can go wrong is asked before anything slow is done.
         if self.to is None:
-            refuse_without_display()
+            watch.refuse_without_display()
         else:
             check_film(Path(self.to))
         saved = policy_of(run)
-        act = act_of(saved, self.seed, sampled=self.sampled)
-        with drawing_errors(spec.world.name):
+        act = watch.act_of(saved, self.seed, sampled=self.sampled)
+        with watch.drawing_errors(spec.world.name):
             env = make_env(spec.world, spec.dt, render_mode="rgb_array")
 
         def tell(seen: WatchedEpisode) -> None:
@@ -76,7 +69,7 @@ class Watch(SingleRunOptions):
 
         try:
             saved.refuse_other_sizes(observation_size(env), ActionBounds.of(env).size, env)
-            showing = Playback(
+            showing = watch.Playback(
                 env=env,
                 act=act,
                 dt=spec.dt,
@@ -86,9 +79,9 @@ class Watch(SingleRunOptions):
                 tell=tell,
             )
             if self.to is None:
-                show_in_window(showing, spec.world.name)
+                watch.show_in_window(showing, spec.world.name)
             else:
-                write_film(showing, Path(self.to))
+                watch.write_film(showing, Path(self.to))
                 _print_written(Path(self.to))
         finally:
             env.close()

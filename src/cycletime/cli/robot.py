@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, cast
 
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, arg, subcommand
@@ -20,11 +21,8 @@ from cycletime.processes import owning_children
 from cycletime.robots.ur.rtde_client import DASHBOARD_PORT, LARGEST_PORT, REALTIME_PORT, RTDE_PORT, Address
 
 if TYPE_CHECKING:
-    import gymnasium
-
     from cycletime.robots.ur.types import RobotLink
     from cycletime.training.run_folder import RunFolder
-    from cycletime.training.spec import RunSpec
     from cycletime.training.worlds import RobotKind
 
 
@@ -106,7 +104,7 @@ class ArmOptions:
             raise InputError(f"--profile is {quote(self.profile)}: give cb3 or e.")
         with simulated_controller(cast('Literal["cb3", "e"]', self.profile or "cb3"), pace) as robot:
             ports = robot.ports
-            yield self._simulated(Address(robot.address, ports.rtde, ports.realtime, ports.dashboard), pace)
+            yield select_arm(Address(robot.address, ports.rtde, ports.realtime, ports.dashboard), pace)
 
     def _at_host(self, host: str, pace: float | None) -> SelectedArm:
         from cycletime.robots.operator_check import check_operator, is_loopback
@@ -121,47 +119,42 @@ class ArmOptions:
         if missing := inspect(address).missing:
             raise RunError(f"The arm at {host} is not ready: {' '.join(missing)}")
         if not here:
-            return SelectedArm("real", self._driven(address, 1.0))
+            return select_arm(address, 1.0, "real")
         if (waits := is_in_lockstep(address)) != (pace is None):
             told = "waits for its client, so give" if waits else "does not wait for its client, so leave out"
             raise InputError(f"The controller at {host} {told} --pace lockstep.")
-        return self._simulated(address, pace)
-
-    def _simulated(self, address: Address, pace: float | None) -> SelectedArm:
-        from cycletime.robots.ur.links import LockstepLink
-
-        if pace is None:
-            return SelectedArm("lockstep", lambda: LockstepLink(address))
-        return SelectedArm("simulated", self._driven(address, pace))
-
-    def _driven(self, address: Address, pace: float) -> Callable[[], RobotLink]:
-        from cycletime.robots.ur.driver.driver import DriverSettings
-        from cycletime.robots.ur.driver.link import DriverLink
-
-        settings = DriverSettings(address, pace=pace)
-        return lambda: DriverLink(settings)
+        return select_arm(address, pace)
 
 
-def train_on_arm(folder: RunFolder, arm: SelectedArm, options: RunOptions, moved_by: ArmOptions) -> int:
-    to_go_on = f"cycletime robot resume {shlex.quote(str(folder.path))} {moved_by.words()}"
-    return train_on_robot(folder, lambda: make_arm_env(folder.spec, arm), options, to_go_on)
+def select_arm(address: Address, pace: float | None, kind: RobotKind = "simulated") -> SelectedArm:
+    """An arm behind a driver, or without a pace one in lock-step."""
+    from cycletime.robots.ur.driver.driver import DriverSettings
+    from cycletime.robots.ur.driver.link import DriverLink
+    from cycletime.robots.ur.links import LockstepLink
+
+    if pace is None:
+        return SelectedArm("lockstep", lambda: LockstepLink(address))
+    settings = DriverSettings(address, pace=pace)
+    return SelectedArm(kind, lambda: DriverLink(settings))
 
 
-def make_arm_env(spec: RunSpec, arm: SelectedArm) -> gymnasium.Env[Any, Any]:
+def train_on_arm(folder: RunFolder, arm: SelectedArm, command: RunRobot | ResumeRobot) -> int:
     import gymnasium
 
     import cycletime.tasks  # noqa: F401 - registers the id
 
-    world = spec.world
-    made: gymnasium.Env[Any, Any] = gymnasium.make(
-        world.name,
+    spec = folder.spec
+    make_env = partial(
+        gymnasium.make,
+        spec.world.name,
         link=arm.make_link,
         dt=spec.dt,
-        env_dt=world.env_dt,
+        env_dt=spec.world.env_dt,
         where="real robot" if arm.kind == "real" else "simulated robot",
         disable_env_checker=True,  # it would move the arm to try it out
     )
-    return made
+    to_go_on = f"cycletime robot resume {shlex.quote(str(folder.path))} {command.words()}"
+    return train_on_robot(folder, make_env, command, to_go_on)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,42 +195,33 @@ class RunRobot(AgentOptions, ArmOptions):
     @owning_children()
     def run(self) -> int:
         from cycletime.training.machine import use_device
+        from cycletime.training.make_specs import make_specs
         from cycletime.training.run_folder import RunFolder
 
         self.check()
         use_device("cpu")
         with self.arm() as arm:
-            spec = self.spec(arm)
+            asked: dict[str, Any] = self.asked()
+            if self.algorithm == "ppo":
+                asked["others"] = {"learn_when": "episode_end", **asked["others"]}
+            (spec,) = make_specs(
+                task=None,
+                env="cycletime/URReacher2-v0",
+                env_dt=self.env_dt,
+                seeds=[self.seed],
+                engine="real-time",
+                robot=arm.kind,
+                **asked,
+            )
             folder = RunFolder(self.out / spec.name, spec)
-            _refuse_begun(folder, self.words())
-            return train_on_arm(folder, arm, self, self)
-
-    def spec(self, arm: SelectedArm) -> RunSpec:
-        from cycletime.training.make_specs import make_specs
-
-        asked: dict[str, Any] = self.asked()
-        if self.algorithm == "ppo":
-            asked["others"] = {"learn_when": "episode_end", **asked["others"]}
-        (spec,) = make_specs(
-            task=None,
-            env="cycletime/URReacher2-v0",
-            env_dt=self.env_dt,
-            seeds=[self.seed],
-            engine="real-time",
-            robot=arm.kind,
-            **asked,
-        )
-        return spec
-
-
-def _refuse_begun(folder: RunFolder, words: str) -> None:
-    if folder.is_finished:
-        raise InputError(f"{folder.path} has this run already, and it is finished: give another --seed.")
-    if folder.has_begun:
-        raise InputError(
-            f"{folder.path} has a run of this spec that was stopped: go on with 'cycletime robot resume {folder.path} "
-            f"{words}', or delete the folder to begin anew."
-        )
+            if folder.is_finished:
+                raise InputError(f"{folder.path} has this run already, and it is finished: give another --seed.")
+            if folder.has_begun:
+                raise InputError(
+                    f"{folder.path} has a run of this spec that was stopped: go on with 'cycletime robot resume "
+                    f"{folder.path} {self.words()}', or delete the folder to begin anew."
+                )
+            return train_on_arm(folder, arm, self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,7 +253,7 @@ class ResumeRobot(RunOptions, ArmOptions, SingleRunOptions):
                     f"{folder.path} is a run on a robot of the kind {world.robot!r}, and this one is {arm.kind!r}: "
                     f"a run goes on where it began, so give {words[world.robot]}."
                 )
-            return train_on_arm(folder, arm, self, self)
+            return train_on_arm(folder, arm, self)
 
 
 @dataclass(frozen=True, kw_only=True)

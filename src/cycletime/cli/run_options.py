@@ -216,21 +216,15 @@ class AgentOptions(RunOptions, ValueOptions):
     """Where runs are kept, each in a folder of its own."""
 
     def asked(self) -> dict[str, Any]:
-        """What `specs_of` takes of these options: all but the world, the seeds and what computes them."""
+        """What `make_specs` takes of these options: all but the world, the seeds and what computes them."""
         from cycletime.training.make_specs import make_exploration
 
         if self.env_steps is None:
             raise InputError("--env-steps is missing: say how long to train, such as --env-steps 1e6.")
+        as_given = ("algorithm", "dt", "env_steps", "values", "tuned_at", "tuned", "also", "learner")
         return {
-            "algorithm": self.algorithm,
-            "dt": self.dt,
-            "env_steps": self.env_steps,
-            "values": self.values,
-            "tuned_at": self.tuned_at,
-            "tuned": self.tuned,
+            **{name: getattr(self, name) for name in as_given},
             "rule": select_rule(self.rule, self.own_rules),
-            "also": self.also,
             "others": self.settings,
             "exploration": make_exploration(self.noise, self.correlation),
-            "learner": self.learner,
         }

@@ -68,9 +68,9 @@ class CommandSpec:
     def options(self) -> tuple[OptionSpec, ...]:
         return () if self.kind is None else option_specs(self.kind)
 
-    @property
-    def option_names(self) -> list[str]:
-        return [name for option in self.options for name in (option.name, *option.aliases)]
+    @cached_property
+    def by_name(self) -> Mapping[str, OptionSpec]:
+        return {name: option for option in self.options for name in (option.name, *option.aliases)}
 
     @property
     def help_hint(self) -> str:
@@ -143,7 +143,6 @@ def with_option_names(sentence: str, command: object) -> str:
 
 def _assign(words: Sequence[str], command: CommandSpec) -> dict[str, list[str]]:
     """By field, the words that it is given; options are known ones."""
-    by_name = {name: option for option in command.options for name in (option.name, *option.aliases)}
     positional = [option for option in command.options if option.is_positional]
     # A list that nobody gives is empty, and those of positional arguments are given by whatever is left.
     given: dict[str, list[str]] = {option.field: [] for option in positional if option.count is None}
@@ -154,12 +153,12 @@ def _assign(words: Sequence[str], command: CommandSpec) -> dict[str, list[str]]:
             only_positional = True
             continue
         name, separator, value = word.partition("=")
-        option = None if only_positional or not _OPTION.match(word) else by_name.get(_hyphened(name))
+        option = None if only_positional or not _OPTION.match(word) else command.by_name.get(_hyphened(name))
         if option is None:
             if not positional:
                 last = words[max(0, len(words) - len(left) - 2)]
                 whole = f"{last}{word}" if last[:1].isdigit() and word in _UNITS else ""
-                is_setting = separator and "--from-library" in command.option_names
+                is_setting = separator and "--from-library" in command.by_name
                 hint = "a library's words belong after --from-library LIBRARY." if is_setting else command.help_hint
                 hint = f"write '{whole}' as one word." if whole else hint
                 raise InputError(f"Unexpected argument {shorten(word)!r}: {hint}")
@@ -189,7 +188,7 @@ def _refuse_unknown_options(words: Sequence[str], command: CommandSpec) -> None:
         if word == "--":
             return
         name, separator, value = word.partition("=")
-        if _OPTION.match(name) and _hyphened(name) not in command.option_names:
+        if _OPTION.match(name) and _hyphened(name) not in command.by_name:
             meant = _meant(name, value if separator else following, words, command)
             raise InputError(meant or f"There is no option {shorten(name)}: {command.help_hint}")
 
@@ -198,14 +197,16 @@ def _meant(name: str, value: str, words: Sequence[str], command: CommandSpec) ->
     # Imported only here, since nobody needs them whose words are understood.
     from cycletime.libraries.synonyms import TRAINING_LENGTHS, find_synonym
 
-    known = command.option_names
+    known = command.by_name
     if (word := name.lstrip("-").replace("-", "_")) in TRAINING_LENGTHS:
         if "--env-steps" in known:
             return f"{name} is --env-steps here, which counts steps of the environment, dt / env_dt for each action."
         if "--from-library" in known:
             return f"{name} is one of a library's words: give --from-library LIBRARY {word}={value or '...'}."
     value = "" if _OPTION.match(value) else value
-    synonym = find_synonym(name.lstrip("-"), _algorithm(words, command))
+    given = re.search(r" --algorithm[ =](\S+)", " ".join(["", *words]))
+    algorithm = given.group(1) if given else command.name.rpartition(" ")[2]
+    synonym = find_synonym(name.lstrip("-"), algorithm)
     ours = synonym.ours if synonym else name.lstrip("-").replace("-", "_")
     option = f"--{_hyphened(ours)}"
     if synonym and option in known:
@@ -215,11 +216,6 @@ def _meant(name: str, value: str, words: Sequence[str], command: CommandSpec) ->
         return f"{name} is --set {ours}={value or '...'} here."
     near = did_you_mean(name, known, most=2)
     return None if near == "." else f"There is no option {shorten(name)} in '{command.name}'{near}"
-
-
-def _algorithm(words: Sequence[str], command: CommandSpec) -> str:
-    given = re.search(r" --algorithm[ =](\S+)", " ".join(["", *words]))
-    return given.group(1) if given else command.name.rpartition(" ")[2]
 
 
 def _is_agent_field(name: str) -> bool:

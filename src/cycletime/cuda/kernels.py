@@ -21,17 +21,13 @@ _INCLUDED = re.compile(r'^#include [<"](.+)[>"]$', re.MULTILINE)
 
 
 def kernel_digest(name: str) -> str:
-    found: list[Path] = []
-
-    def follow(path: Path) -> None:
-        if path in found:
-            return
-        found.append(path)
+    found = [(KERNEL / name).resolve()]
+    for path in found:  # which grows by what is included
         for included in _INCLUDED.findall(path.read_text()):
             beside = path.parent / included
-            follow((beside if beside.exists() else KERNEL / included).resolve())
-
-    follow((KERNEL / name).resolve())
+            file = (beside if beside.exists() else KERNEL / included).resolve()
+            if file not in found:
+                found.append(file)
     files = {path.relative_to(KERNEL.resolve()).as_posix(): path for path in found}
     return sha256(b"".join(each.encode() + files[each].read_bytes() for each in sorted(files))).hexdigest()
 

@@ -23,6 +23,7 @@ from cycletime.agents.agent import AgentState
 from cycletime.agents.networks import Layer, Network
 from cycletime.duration import cycle_steps
 from cycletime.training.algorithm_1 import TimedTask, initial_agent_state
+from cycletime.training.machine import keep_compiled_programs
 from cycletime.training.random_numbers import seed_key
 from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import ClosedFormWorld
@@ -155,8 +156,9 @@ def report_interval(spec: RunSpec) -> int:
 
 
 def describe(dtype: np.dtype[Any], spec: RunSpec, agent: PPOAgent | SACAgent, **own: float) -> NDArray[Any]:
-    """A run's description for a kernel, one record: the fields that both kernels have, and its own."""
+    """A run's description for a kernel, one record: what its agent has by these names, what both have, and its own."""
     world, record = timed_task_of(spec), np.zeros((), dtype)
+    of_agent = {name: getattr(agent, name) for name in dtype.fields or () if hasattr(agent, name)}
     common = {
         "task": list(TASKS).index(spec.world.name),
         "cycle_steps": world.cycle_steps,
@@ -166,11 +168,9 @@ def describe(dtype: np.dtype[Any], spec: RunSpec, agent: PPOAgent | SACAgent, **
         "limit_is_terminal": agent.time_limit == "terminal",
         "metrics_every": report_interval(spec),
         "seed": spec.seed,
-        "discount": agent.discount,
-        "learning_rate": agent.learning_rate,
         "env_dt_s": float(world.task.env_dt),
     }
-    for name, number in (common | own).items():
+    for name, number in (of_agent | common | own).items():
         record[name] = number
     return record
 
@@ -184,6 +184,7 @@ def blank_state(words: int) -> State:
 
 
 def initial_agent(agent: PPOAgent | SACAgent, seed: int, sizes: AgentSizes) -> Any:  # noqa: ANN401 - its own state
+    keep_compiled_programs()
     with jax.default_device(jax.local_devices(backend="cpu")[0]):
         return jax.device_get(initial_agent_state(agent, seed_key(seed), *sizes))
 

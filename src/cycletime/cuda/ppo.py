@@ -25,7 +25,6 @@ from cycletime.agents.ppo import PPOState
 from cycletime.cuda import layout
 from cycletime.cuda.kernels import PPO
 from cycletime.cuda.layout import ACTIONS, INPUTS, OBSERVATION, POSITION_WORDS, AgentSizes, KeptNetwork, Kernel, State
-from cycletime.training.machine import keep_compiled_programs
 from cycletime.training.spec import RunSpec
 
 HIDDEN, LONGEST_SLICE = 64, 512
@@ -86,14 +85,10 @@ def describe_run(spec: RunSpec) -> NDArray[Any]:
         RUN,
         spec,
         agent,
-        batch=agent.batch,
         slice=agent.slice_sizes[1],
-        epochs=agent.epochs,
         until_episode_end=agent.learn_when == "episode_end",
         ends_with_episode=agent.batch_end == "episode_end",
         most_episodes=world.most_episodes(world.steps_until_learning(agent)),
-        trace_decay=agent.trace_decay,
-        clip=agent.clip,
     )
 
 
@@ -103,7 +98,6 @@ def agent_of(spec: RunSpec) -> PPOAgent:
 
 
 def initial_state(spec: RunSpec) -> State:
-    keep_compiled_programs()
     agent = agent_of(spec)
     at_start = PPOAgent(noise_std=agent.noise_std, initial_weights=agent.initial_weights)  # all that weights depend on
     return _initial_state(at_start, spec.seed, layout.sizes_of(spec)).copy()

@@ -7,8 +7,9 @@ computes while files are written; runs that stay on the device are read from the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache
 from itertools import chain, repeat
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -16,7 +17,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cycletime.agents.agent import AgentState
 from cycletime.cuda import layout
 from cycletime.cuda.device import Device, DeviceRun, RunResult, Slice, find_device
 from cycletime.cuda.kernels import kernel_digest
@@ -68,7 +68,7 @@ class CudaRunBatch(RunBatch):
         queue = _Queue(waiting, resumed, left_s)
         times_s = chain(self.slices_s, repeat(self.slices_s[-1]))
         overlaps = not self.kernel.keeps_runs_on_device
-        try:
+        with closing(self):
             order = self._begin(queue, next(times_s))
             while order:
                 chunks = self._finish(queue, order)
@@ -83,8 +83,6 @@ class CudaRunBatch(RunBatch):
                     raise failure
                 if not overlaps:
                     order = self._begin(queue, next(times_s))
-        finally:
-            self.close()
 
     def drop(self, run: int) -> None:
         self.dropped.add(run)
@@ -174,16 +172,25 @@ class CudaRunBatch(RunBatch):
         return chunks
 
     def _chunk(self, run: int, result: RunResult) -> Chunk:
-        position, budget = result.position, self.specs[run].env_steps
+        position, spec = result.position, self.specs[run]
         metrics: dict[str, NDArray[Any]] = {name: result.reports[name] for name in self.kernel.metrics}
-        snapshot = _Snapshot(self.device, result.run, self.specs[run])
+        # Fetched on demand where the run stays on the device.
+        state = cache(lambda: self.device.state(result.run))
+
+        def arrays() -> dict[str, NDArray[Any]]:
+            """Its state, as whole numbers since not all of its words are floating-point, and its replay."""
+            found: dict[str, NDArray[Any]] = {_STATE: state().view(np.int32)}
+            if result.run.replay is not None:
+                found[_REPLAY] = self.device.replay_rows(result.run, int(position["agent_steps"]))
+            return found
+
         return Chunk(
-            env_steps=min(layout.env_steps_of(position), budget),
+            env_steps=min(layout.env_steps_of(position), spec.env_steps),
             agent_steps=int(position["agent_steps"]),
-            episodes=episodes_of(position, result.records).up_to(budget),
+            episodes=episodes_of(position, result.records).up_to(spec.env_steps),
             metrics={**metrics, "agent_steps": result.reports["agent_steps"].astype(np.int64)},
-            arrays=snapshot.arrays,
-            agent_state=snapshot.agent_state,
+            arrays=arrays,
+            agent_state=lambda: self.kernel.agent_state_of(state(), spec),
             exact=True,
             is_last=int(position["status"]) == Status.FINISHED,
         )
@@ -207,29 +214,6 @@ class _Queue:
     def leave(self, runs: set[int]) -> None:
         self.entered = {run: each for run, each in self.entered.items() if run not in runs}
         self.waiting = [run for run in self.waiting if run not in runs]
-
-
-@dataclass(frozen=True)
-class _Snapshot:
-    """The state of a run, fetched from the device on demand where the run stays there."""
-
-    device: Device
-    run: DeviceRun
-    spec: RunSpec
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Its state, as whole numbers since not all of its words are floating-point, and its replay."""
-        arrays: dict[str, NDArray[Any]] = {_STATE: self._state.view(np.int32)}
-        if self.run.replay is not None:
-            arrays[_REPLAY] = self.device.replay_rows(self.run, int(position_of(self._state)["agent_steps"]))
-        return arrays
-
-    def agent_state(self) -> AgentState:
-        return self.device.kernel.agent_state_of(self._state, self.spec)
-
-    @cached_property
-    def _state(self) -> State:
-        return self.device.state(self.run)
 
 
 def episodes_of(position: Any, records: NDArray[Any]) -> Episodes:  # noqa: ANN401 - one record

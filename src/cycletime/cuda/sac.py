@@ -20,7 +20,6 @@ from cycletime.agents.sac import Critics, SACState
 from cycletime.cuda import layout
 from cycletime.cuda.kernels import SAC
 from cycletime.cuda.layout import ACTIONS, INPUTS, OBSERVATION, POSITION_WORDS, AgentSizes, KeptNetwork, Kernel, State
-from cycletime.training.machine import keep_compiled_programs
 from cycletime.training.spec import RunSpec
 
 UNITS, SAMPLES, WARPS, OUTPUTS = 256, 256, 8, 4
@@ -115,7 +114,6 @@ def describe_run(spec: RunSpec) -> NDArray[Any]:
     """A run, one record of `RUN`; where its state and replay are is not known yet."""
     world, agent = layout.timed_task_of(spec), agent_of(spec)
     entropy = -float(world.task.action_size) if agent.target_entropy is None else agent.target_entropy
-    names = ("period", "gradient_steps", "warmup_steps", "learns_from", "target_smoothing", "critic_weight")
     return layout.describe(
         RUN,
         spec,
@@ -123,7 +121,6 @@ def describe_run(spec: RunSpec) -> NDArray[Any]:
         capacity=replay_capacity(spec),
         most_episodes=world.most_episodes(agent.period),
         target_entropy=entropy,
-        **{name: getattr(agent, name) for name in names},
     )
 
 
@@ -141,7 +138,6 @@ def replay_capacity(spec: RunSpec) -> int:
 
 
 def initial_state(spec: RunSpec) -> State:
-    keep_compiled_programs()
     return _initial_state(layout.sizes_of(spec), spec.seed).copy()
 
 

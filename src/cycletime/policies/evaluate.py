@@ -5,6 +5,7 @@ Episode i begins as `env.reset(seed=seed + i)` does, so that the same seeds comp
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,16 +43,13 @@ class Evaluation:
         act = act_of(self.policy, self.seed, sampled=self.sampled)
         if isinstance(self.world, ClosedFormWorld):
             refuse_longer_than(self.world.task.time_limit, self.dt)
-        env = make_env(self.world, self.dt, delay=self.delay)
-        try:
+        with closing(make_env(self.world, self.dt, delay=self.delay)) as env:
             self.policy.refuse_other_sizes(observation_size(env), ActionBounds.of(env).size, self.world.name)
             seen: list[WatchedEpisode] = []
             for _ in Playback(
                 env=env, act=act, dt=self.dt, episodes=self.episodes, seed=self.seed, tell=seen.append
             ).moments():
                 pass
-        finally:
-            env.close()
         for each in seen:
             if not np.isfinite(each.total_reward):
                 raise InputError(

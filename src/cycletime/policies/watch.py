@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
@@ -101,12 +101,9 @@ def write_film(showing: Playback, path: Path) -> None:
 def show_in_window(showing: Playback, title: str) -> None:
     """Show the episodes live and in real time. Whoever closes the window only stops watching."""
     refuse_without_display()
-    window = Window(title)
-    try:
+    with closing(Window(title)) as window:
         for agent_steps in showing.moments():
             window.show(showing.draw, float(agent_steps * showing.cycle_s))
-    finally:
-        window.close()
 
 
 def refuse_without_display() -> None:

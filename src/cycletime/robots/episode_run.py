@@ -112,17 +112,9 @@ class EpisodeRun:
         )
 
     def _cycle(self) -> None:
-        grid_point = self._grid_point
-        actions, action, work = self._work()
-        result, counts = self._hold(action)
-        self._steps.append(AgentStep(self._observation, actions, result))
-        self._observation = result.successor
-        overrun = self._grid_point - grid_point > self._cycle_steps
-        self._cycles.append(Cycle(**work, **counts, overrun=overrun))
-
-    def _work(self) -> tuple[NDArray[np.float32], NDArray[Any], dict[str, Any]]:
-        """Act, send, and only then learn from the cycle before; also the first fields of a `Cycle`."""
-        now_s = self._clock.now_s
+        """Act, send, and only then learn from the cycle before and wait."""
+        now_s, info = self._clock.now_s, self._info
+        grid_point, scheduled_s = self._grid_point, self._scheduled_s
         woke_s = now_s()
         actions, stale = self._act(self._observation)
         acted_s = now_s()
@@ -132,19 +124,21 @@ class EpisodeRun:
         if self._steps:
             self._learn(self._steps[-1])
         learned_s = now_s()
-        return (
-            actions,
-            action,
-            {
-                "scheduled_s": self._scheduled_s,
-                "wake_error_s": woke_s - self._scheduled_s,
-                "observation_age_s": woke_s - self._info.get("observed_s", nan),
-                "act_s": acted_s - woke_s,
-                "send_s": sent_s - acted_s,
-                "learn_s": learned_s - sent_s,
-                "stale_updates": stale,
-            },
+        result, counts = self._hold(action)
+        self._steps.append(AgentStep(self._observation, actions, result))
+        self._observation = result.successor
+        cycle = Cycle(
+            scheduled_s=scheduled_s,
+            wake_error_s=woke_s - scheduled_s,
+            observation_age_s=woke_s - info.get("observed_s", nan),
+            act_s=acted_s - woke_s,
+            send_s=sent_s - acted_s,
+            learn_s=learned_s - sent_s,
+            stale_updates=stale,
+            overrun=self._grid_point - grid_point > self._cycle_steps,
+            **counts,
         )
+        self._cycles.append(cycle)
 
     def _hold(self, action: NDArray[Any]) -> tuple[StepResult, dict[str, int]]:
         """Wait for the environment's points until the cycle ends; with each the action is sent again."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -235,7 +235,7 @@ class RealTimeLoop:
         """
         keep_compiled_programs()
         playing = RealTimeSession(self, seed, self.start(seed) if position is None else position, recalled)
-        try:
+        with closing(playing.learning):
             if playing.recalled:
                 yield playing.chunk()
             while not playing.is_finished:
@@ -244,5 +244,3 @@ class RealTimeLoop:
                 self.say(episode_line(episode))
                 playing.learn_the_rest()
                 yield playing.chunk()
-        finally:
-            playing.learning.close()

@@ -5,6 +5,7 @@ Questions alone are asked: no script is sent, and nothing moves.
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 
 from cycletime import ur5
@@ -69,13 +70,10 @@ class Inspection:
 
 
 def inspect(address: Address) -> Inspection:
-    link = StandardLink(address)
-    try:
+    with closing(StandardLink(address)) as link:
         link.connect()
         state, version, rate_hz = link.receive(CONNECTION_TIMEOUT_S), link.version, 1 / link.period_s
         answers, unheard = _ask_dashboard(link)
-    finally:
-        link.close()
     facts = (
         ("software", f"{version}, {rate_hz:g} states a second"),
         ("arm", answers.get("get robot model", "not told")),
@@ -90,15 +88,13 @@ def inspect(address: Address) -> Inspection:
 
 def is_in_lockstep(address: Address) -> bool:
     """Whether no state follows the first: in lock-step a controller advances only by its client's grants."""
-    link = StandardLink(address)
-    try:
-        link.connect()
-        link.receive(CONNECTION_TIMEOUT_S)
-        link.receive(_NEXT_STATE_S)
-    except StateTimeoutError:
-        return True
-    finally:
-        link.close()
+    with closing(StandardLink(address)) as link:
+        try:
+            link.connect()
+            link.receive(CONNECTION_TIMEOUT_S)
+            link.receive(_NEXT_STATE_S)
+        except StateTimeoutError:
+            return True
     return False
 
 

@@ -182,8 +182,14 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         """What the newest package shows, after so many environment steps, of which the reward is."""
         if self._env_steps is None:
             raise ResetNeeded("Call reset() before step().")
-        self._take_newest_package()
-        unseen = self._is_out_of_sight()
+        driver, unseen = self._driver, False
+        if driver is not None:  # take the newest package that has come; without a driver it was waited for already
+            before = driver.received
+            with suppress(StateTimeoutError):  # a controller that is silent for long ends the driver
+                self._state = self._receive(0.0)
+            self._new_packages += driver.received.packages - before.packages
+            # So old a state that the driver has stopped the arm: the episode ended with that state.
+            unseen = self.clock.now_s() - driver.received.received_s > driver.sight_s
         paid_steps = min(env_steps, self._limit_steps - self._env_steps)  # for 4 s, also where the last step was late
         self._env_steps += env_steps
         away = self._away()
@@ -206,14 +212,6 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         self._new_packages += 1
         if self._command is not None and not self._is_stopped():
             self._send(self._command)
-
-    def _take_newest_package(self) -> None:
-        """Behind a driver, take the newest package that has come; without one, it was waited for already."""
-        if self._driver is not None:
-            before = self._driver.received
-            with suppress(StateTimeoutError):  # a controller that is silent for long ends the driver
-                self._state = self._receive(0.0)
-            self._new_packages += self._driver.received.packages - before.packages
 
     def _send(self, command: Command) -> None:
         self._link.send(command)
@@ -253,11 +251,6 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
 
     def _is_stopped(self) -> bool:
         return not self._state.safety_mode.allows_motion
-
-    def _is_out_of_sight(self) -> bool:
-        """Whether the newest state is so old that a driver has stopped the arm: the episode ended with that state."""
-        driver = self._driver
-        return driver is not None and self.clock.now_s() - driver.received.received_s > driver.sight_s
 
     def _wait(self, what: str, reached: Callable[[ArmState], bool], most_s: float) -> None:
         begin_s = self._state.time_s

@@ -79,17 +79,10 @@ class Countdown:
         return max(0.0, self._until_s - time.monotonic())
 
 
-_OUTPUTS = (
-    "timestamp",
-    "actual_q",
-    "actual_qd",
-    "target_q",
-    "target_qd",
-    "safety_mode",
-    "robot_mode",
-    "runtime_state",
-    "speed_scaling",
-)
+_FIELDS = {"timestamp": "time_s", "actual_q": "q", "actual_qd": "qd"}
+"""Of a state, where a variable has another name."""
+_MODES = {"safety_mode": SafetyMode, "robot_mode": RobotMode, "runtime_state": RuntimeState}
+_OUTPUTS = (*_FIELDS, "target_q", "target_qd", *_MODES, "speed_scaling")
 _MAX_RATE_HZ = {"CB": 125.0, "e-Series": 500.0}
 
 
@@ -108,8 +101,12 @@ class RtdeClient:
         )
         frequency_hz = _MAX_RATE_HZ["e-Series" if version.major >= 5 else "CB"]
         self.version, self.period_s = str(version), 1 / frequency_hz
-        self._recipe = self._agree_on_recipe(frequency_hz)
-        self._inputs = self._agree_on_inputs(inputs) if inputs else rtde.Recipe(0, (), ())
+        reply = self._ask(rtde.output_recipe_request(_OUTPUTS, frequency_hz), rtde.FrameType.OUTPUT_RECIPE)
+        self._recipe = self._agreed(reply, _OUTPUTS, "does not tell {}: it needs 3.4 or later.")
+        self._inputs = rtde.Recipe(0, (), ())
+        if inputs:
+            reply = self._ask(rtde.input_recipe_request(inputs), rtde.FrameType.INPUT_RECIPE)
+            self._inputs = self._agreed(reply, inputs, "has no {}.")
         if not rtde.read_accepted(self._ask(rtde.encode_frame(rtde.FrameType.START), rtde.FrameType.START)):
             raise LinkError(f"The controller (version {version}) refuses to send states by RTDE.")
 
@@ -125,22 +122,13 @@ class RtdeClient:
     def close(self) -> None:
         self._connection.close()
 
-    def _agree_on_recipe(self, frequency_hz: float) -> rtde.Recipe:
-        reply = self._ask(rtde.output_recipe_request(_OUTPUTS, frequency_hz), rtde.FrameType.OUTPUT_RECIPE)
-        recipe = rtde.read_recipe_reply(reply, _OUTPUTS)
-        if missing := recipe.refused(rtde.NOT_FOUND):
-            raise LinkError(
-                f"The controller (version {self.version}) does not tell {', '.join(missing)}: it needs 3.4 or later."
-            )
-        return recipe
-
-    def _agree_on_inputs(self, names: tuple[str, ...]) -> rtde.Recipe:
-        reply = self._ask(rtde.input_recipe_request(names), rtde.FrameType.INPUT_RECIPE)
+    def _agreed(self, reply: bytes, names: tuple[str, ...], lacks: str) -> rtde.Recipe:
+        """The recipe of these variables; `lacks` tells of those that there are not."""
         recipe = rtde.read_recipe_reply(reply, names)
         if in_use := recipe.refused(rtde.IN_USE):
             raise LinkError(f"Another client of the controller writes {', '.join(in_use)}: end that one first.")
         if missing := recipe.refused(rtde.NOT_FOUND):
-            raise LinkError(f"The controller (version {self.version}) has no {', '.join(missing)}.")
+            raise LinkError(f"The controller (version {self.version}) {lacks.format(', '.join(missing))}")
         return recipe
 
     def _ask(self, request: bytes, kind: rtde.FrameType) -> bytes:
@@ -160,14 +148,5 @@ class RtdeClient:
 
 
 def _arm_state(values: Mapping[str, Any]) -> ArmState:
-    return ArmState(
-        time_s=values["timestamp"],
-        q=values["actual_q"],
-        qd=values["actual_qd"],
-        target_q=values["target_q"],
-        target_qd=values["target_qd"],
-        robot_mode=RobotMode(values["robot_mode"]),
-        safety_mode=SafetyMode(values["safety_mode"]),
-        runtime_state=RuntimeState(values["runtime_state"]),
-        speed_scaling=values["speed_scaling"],
-    )
+    modes = {name: kind(values[name]) for name, kind in _MODES.items()}
+    return ArmState(**{_FIELDS.get(name, name): value for name, value in {**values, **modes}.items()})

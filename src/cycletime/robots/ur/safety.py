@@ -19,13 +19,12 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cycletime import ur5
 from cycletime.errors import InputError
+from cycletime.robots.ur.arm import Vector
 from cycletime.robots.ur.types import (
     JOINTS,
     ArmState,
@@ -102,8 +101,6 @@ REACHER_LIMITS = ArmLimits(
 )
 """Those of UR-Reacher-2, in the frame of `cycletime.ur5.tip`."""
 
-
-Vector: TypeAlias = NDArray[np.float64]
 
 _SCALES = (1.0, 0.75, 0.5, 0.25)
 """Of a command that would leave the box: the largest that does not is taken, or the arm stops."""

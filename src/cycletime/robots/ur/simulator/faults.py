@@ -48,7 +48,9 @@ class FaultSession(Session):
 
     def _do(self, line: str) -> str:
         if line == "state":
-            return self._state()
+            it = self._controller
+            modes = {"robot_mode": it.safety.robot_mode, "safety_mode": it.safety.safety_mode}
+            return json.dumps(asdict(it.state) | modes | {"tick": it.tick})
         plain, with_value = self._plain(), self._with_value()
         if line in plain:
             plain[line]()
@@ -59,11 +61,6 @@ class FaultSession(Session):
                 return "ok"
         known = [*plain, *with_value, "state"]
         raise InputError(f"There is no fault {quote(line)}: give one of {', '.join(known)}{did_you_mean(line, known)}")
-
-    def _state(self) -> str:
-        it = self._controller
-        modes = {"robot_mode": it.safety.robot_mode, "safety_mode": it.safety.safety_mode}
-        return json.dumps(asdict(it.state) | modes | {"tick": it.tick})
 
     def _plain(self) -> dict[str, Callable[[], object]]:
         it, safety = self._controller, self._controller.safety

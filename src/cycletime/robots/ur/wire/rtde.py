@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
+from itertools import chain, islice
 from typing import NamedTuple, TypeAlias
 
 from cycletime.robots.ur.types import COMMAND_NUMBERS, Command, WireError, pack_command
@@ -104,37 +105,26 @@ class Recipe:
         return tuple(name for name, kind in zip(self.names, self.types, strict=True) if kind == why)
 
     def pack(self, values: Sequence[Value]) -> bytes:
-        flat: list[float | int] = [self.id]
-        for value in values:
-            if isinstance(value, tuple):
-                flat.extend(value)
-            else:
-                flat.append(value)
+        numbers = chain.from_iterable(value if isinstance(value, tuple) else (value,) for value in values)
         try:
-            return self._layout.pack(*flat)
+            return self._layout.pack(self.id, *numbers)
         except struct.error as error:
             raise WireError(f"{len(values)} values do not fit the recipe {','.join(self.types)}: {error}.") from None
 
     def unpack(self, payload: bytes) -> dict[str, Value]:
         if len(payload) != self._layout.size:
             raise WireError(f"A data package has {len(payload)} bytes, and its recipe {self._layout.size}.")
-        flat = self._layout.unpack(payload)
-        if flat[0] != self.id:
-            raise WireError(f"A data package is of recipe {flat[0]}, and not of {self.id}.")
-        values: dict[str, Value] = {}
-        start = 1
-        for name, length in zip(self.names, self._lengths, strict=True):
-            values[name] = flat[start] if length == 1 else flat[start : start + length]
-            start += length
-        return values
+        recipe, *flat = self._layout.unpack(payload)
+        if recipe != self.id:
+            raise WireError(f"A data package is of recipe {recipe}, and not of {self.id}.")
+        lengths, numbers = zip(self.names, self._lengths, strict=True), iter(flat)
+        return {name: next(numbers) if length == 1 else tuple(islice(numbers, length)) for name, length in lengths}
 
     @cached_property
     def _layout(self) -> struct.Struct:
-        known = [_FORMATS.get(kind) for kind in self.types]
-        if None in known:
-            wrong = self.types[known.index(None)]
-            raise WireError(f"A recipe has the type {wrong!r}: known are {', '.join(_FORMATS)}.")
-        return struct.Struct(">B" + "".join(each for each in known if each))
+        if unknown := [kind for kind in self.types if kind not in _FORMATS]:
+            raise WireError(f"A recipe has the type {unknown[0]!r}: known are {', '.join(_FORMATS)}.")
+        return struct.Struct(">B" + "".join(_FORMATS[kind] for kind in self.types))
 
     @cached_property
     def _lengths(self) -> tuple[int, ...]:

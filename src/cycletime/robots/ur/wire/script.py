@@ -104,12 +104,12 @@ class ScriptParser:
 
     def feed(self, data: bytes) -> list[str]:
         """All lines that are complete now, of a block its first; empty lines and comments are left out."""
-        found = (self._taken(line.strip()) for line in self._lines.feed(data))
-        return [each for each in found if each]
-
-    def _taken(self, line: str) -> str:
-        bare = _QUOTED.sub('""', line).split("#")[0]
-        inside = self._depth > 0
-        if inside or _HEAD.match(bare):
-            self._depth = max(0, self._depth + bool(_OPENS.match(bare)) - bool(_ENDS.match(bare)))
-        return line if bare.strip() and not inside else ""
+        taken = []
+        for line in self._lines.feed(data):
+            bare = _QUOTED.sub('""', line.strip()).split("#")[0]
+            inside = self._depth > 0
+            if inside or _HEAD.match(bare):
+                self._depth = max(0, self._depth + bool(_OPENS.match(bare)) - bool(_ENDS.match(bare)))
+            if bare.strip() and not inside:
+                taken.append(line.strip())
+        return taken
