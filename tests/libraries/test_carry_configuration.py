@@ -276,13 +276,18 @@ def test_delays_filters_and_waits_of_playground(tmp_path: Path) -> None:
 
 def test_a_direct_environment_s_rewards_are_named(tmp_path: Path) -> None:
     env = "decimation: 2\nsim: {dt: 0.005}\nepisode_length_s: 5.0\nrew_scale_alive: 1.0\nrew_scale_terminated: -2.0\n"
+    env += "action_rate_reward_scale: -0.01\nfeet_air_time_reward_scale: 0.5\ncurriculum: {x: {is_delay: true}}\n"
     env += "contact_sensor: {history_length: 3, update_period: 0.01}\nhistory_length: 5\n"
     (tmp_path / "env.yaml").write_text(env)
     carried = carry(tmp_path / "env.yaml", "5ms")
     assert carried.values is None
     assert carried.changed() == {"decimation": 1, "contact_sensor.update_period": 0.005, "history_length": 10}
     assert named(carried, "kept")["contact_sensor.history_length"] == 3, "steps of the physics"
-    assert named(carried, "yours") == {"rew_scale_alive": 0.5, "rew_scale_terminated": -1.0}
+    once = {"rew_scale_terminated": -4.0, "action_rate_reward_scale": -0.02, "feet_air_time_reward_scale": 1.0}
+    assert named(carried, "yours") == {"rew_scale_alive": 0.5, **once}, "each with what it is for"
+    reasons = {each.name: each.reason for each in carried.changes if each.treatment == "yours"}
+    assert reasons["rew_scale_alive"].startswith("if the environment pays per step;")
+    assert all("if rewards are multiplied by the cycle time (step_dt)" in reasons[name] for name in once)
 
 
 @pytest.mark.parametrize(
@@ -503,7 +508,7 @@ def test_what_cannot_be_carried_is_refused(content: str, options: dict[str, Any]
 
 
 def test_a_cycle_that_the_physics_cannot_make_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"are 5ms and 10ms\. Or change env\.sim\.dt, which is 0\.005, first\."):
+    with pytest.raises(InputError, match=r"are 5ms and 10ms\. Or change sim\.dt, which is 0\.005, first\."):
         carry(write_run(tmp_path / "run"), "7ms")
     (tmp_path / "a.json").write_text(json.dumps(PLAYGROUND_ENV))
     with pytest.raises(InputError, match="are 8ms and 12ms"):

@@ -12,7 +12,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cycletime.duration import Duration, DurationLike, cycle_steps
+from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, quote
 from cycletime.libraries import export_values, read_settings
 from cycletime.libraries.config_edit import changed_document, is_editable, rewrite_file
@@ -29,6 +29,7 @@ from cycletime.libraries.time_keys import (
     Treatment,
     canonical_names,
     carry_time_keys,
+    check_physics,
     cycle_time_names,
     environment_keys,
     looks_like_time,
@@ -131,7 +132,8 @@ def carry_configuration(
     if n_envs is None and (to_num_envs or configuration.library == "rl-games"):
         raise InputError(f"{configuration.name} does not say the number of environments: give --num-envs.")
     transfer = _Transfer(configuration, before_dt, after_dt, n_envs, to_num_envs, rule, part_names(also), action_size)
-    transfer.check_physics()
+    said = {**{name: each.value for name, each in configuration.canonical.items()}, **configuration.of("environment")}
+    check_physics(configuration.environment or configuration.library or "", said, before_dt, after_dt)
     values, rows, notes = transfer.carry_agent() if configuration.library else (None, [], [])
     changes = (*rows, *transfer.carry_environment(), *transfer.carry_num_envs())
     if not changes and after_dt != before_dt:
@@ -211,19 +213,6 @@ class _Transfer:
     def rho(self) -> Fraction:
         return self.to_dt / self.from_dt
 
-    def check_physics(self) -> None:
-        """Refuse a cycle time that is no whole number of the physics' steps."""
-        configuration = self.configuration
-        if (step := configuration.physics_step) is None:
-            return
-        repeats = configuration.setting("action_repeat")
-        of_playground = (configuration.environment or configuration.library) == "mujoco-playground"
-        held = repeats.value if repeats and of_playground else 1
-        try:
-            cycle_steps(self.to_dt, Duration(step.value) * held)
-        except InputError as error:
-            raise InputError(f"{error} Or change {step.name}, which is {step.value}, first.") from None
-
     def carry_agent(self) -> tuple[Hyperparameters, list[Change], list[str]]:
         configuration = self.configuration
         library, algorithm = configuration.library, configuration.algorithm
@@ -297,7 +286,7 @@ class _Transfer:
             said["batch_size"] = int(Fraction(rollouts * self.n_envs, count))
         if self.action_size is not None and issubclass(kind, SAC):
             said["action_size"] = self.action_size
-        values = read_settings(kind, library, self.from_dt, self.n_envs, said)
+        values = read_settings(kind, library, self.from_dt, self.n_envs or 1, said)
         if "exploration-noise" not in self.also or not self.configuration.is_zoo_entry:
             return values
         noise = settings.get(NOISE)
