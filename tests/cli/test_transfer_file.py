@@ -1,6 +1,7 @@
 """`cycletime transfer FILE_OR_FOLDER`: what is printed, in which form, and what is written."""
 
 import json
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -8,7 +9,16 @@ import pytest
 import yaml
 
 from cycletime.cli import main
-from tests.libraries.configurations import BRAX, ISAAC_ENV, LEROBOT, PLAYGROUND_ENV, SKRL, write_model, write_run
+from tests.libraries.configurations import (
+    BRAX,
+    ISAAC_ENV,
+    LEROBOT,
+    MJLAB_ENV,
+    PLAYGROUND_ENV,
+    SKRL,
+    write_model,
+    write_run,
+)
 
 
 def test_changes_with_their_reasons(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -31,14 +41,36 @@ def test_ways_to_name_the_command(capsys: pytest.CaptureFixture[str], tmp_path: 
 
 @pytest.mark.parametrize(
     ("name", "given", "override"),
-    [("env.yaml", "", "env.decimation=2\n"), ("agent.yaml", "--from 20ms", "agent.num_steps_per_env=48\n")],
+    [
+        ("params/env.yaml", "", "env.decimation=2\n"),
+        ("params/agent.yaml", "--from 20ms", "agent.num_steps_per_env=48\n"),
+        ("skrl_ppo_cfg.yaml", "--from 20ms", "agent.agent.rollouts=32\n"),
+        ("mjlab", "", "--env.decimation=2\n"),  # its parser answers 'Unrecognized options' to others
+        ("mjlab/params/env.yaml", "", "--env.decimation=2\n"),
+    ],
 )
-def test_overrides_of_one_of_isaac_lab_s_files_begin_as_on_its_command_line(
+def test_overrides_begin_as_on_the_command_line(
     name: str, given: str, override: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    file = write_run(tmp_path / "run") / "params" / name
+    file = write_run(tmp_path) / name
+    write_run(tmp_path / "mjlab", MJLAB_ENV)
+    (tmp_path / "skrl_ppo_cfg.yaml").write_text(SKRL)
     assert main(["transfer", str(file), "--to", "10ms", "--as", "overrides", *given.split()]) == 0
     assert override in capsys.readouterr().out.splitlines(keepends=True)
+
+
+def test_playground_s_flags_and_what_has_none(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "env.json").write_text(json.dumps(PLAYGROUND_ENV))
+    (tmp_path / "ppo.json").write_text(json.dumps(BRAX | {"gae_lambda": 0.9}))
+    assert main(["transfer", str(tmp_path), "--to", "8ms", "--as", "overrides"]) == 0
+    out, err = capsys.readouterr()
+    said = dict(word.partition("=")[::2] for word in shlex.split(out))
+    assert (said["--unroll_length"], said["--episode_length"]) == ("50", "2500")
+    scales = {"reward_config.scales.termination": -2.5, "reward_config.scales.action_rate": -0.025}
+    overrides = {"ctrl_dt": 0.008, "episode_length": 2500, **scales}
+    assert json.loads(said["--playground_config_overrides"]) == overrides
+    assert "--gae_lambda" not in said
+    assert "Playground's trainers have no flag for gae_lambda 0.9" in err
 
 
 def test_what_two_files_say_is_kept_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_isaac_lab_s_run_at_half_the_cycle_time(tmp_path: Path) -> None:
         run / "params" / "agent.yaml": RSL_RL_AGENT.replace("num_steps_per_env: 24", "num_steps_per_env: 48"),
     }
     assert notes == ()
-    assert carried.overrides()[:3] == [
+    assert carried.overrides()[0][:3] == [
         "agent.num_steps_per_env=48",
         "env.sim.render_interval=2",
         "env.decimation=2",
@@ -399,7 +399,7 @@ def test_a_zoo_entry_and_a_model(tmp_path: Path) -> None:
     text = carried.texts()[0][tmp_path / "ppo.yml"]
     assert yaml.safe_load(text)["Walker2d-v5"] == yaml.safe_load(ZOO)["Walker2d-v5"]
     carried = carry(write_model(tmp_path / "model.zip"), "4ms", from_dt="8ms")
-    assert carried.overrides() == ["n_steps=1024", "batch_size=128"]
+    assert carried.overrides() == (["n_steps=1024", "batch_size=128"], ())
     assert carried.documents()[tmp_path / "model.zip"]["n_steps"] == 1024
     with pytest.raises(InputError, match="is a model that was trained, and stays as it is"):
         carried.texts()

@@ -96,7 +96,8 @@ class TransferFile:
         from cycletime.libraries.config_edit import as_yaml, is_editable
 
         if self.form == "overrides":
-            return "\n".join([*carried.overrides(), ""]), ()
+            words, notes = carried.overrides()
+            return "\n".join([*words, ""]), notes
         if self.form == "json" or (self.form == "yaml" and carried.before.files[0].kind != "yaml"):
             documents = {path.name: each for path, each in carried.documents().items()}
             whole = next(iter(documents.values())) if len(documents) == 1 else documents

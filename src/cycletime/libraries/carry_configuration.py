@@ -5,11 +5,13 @@ The agent's values follow a rule; the rest follows what `cycletime.libraries.tim
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import inf
 from pathlib import Path
+from shlex import quote as quote_word
 from typing import Any, NamedTuple
 
 from cycletime.duration import Duration, DurationLike
@@ -43,6 +45,11 @@ from cycletime.rules.sac import SAC, OffPolicy
 
 _MOST_NAMED = 5
 _MINIBATCHES = "n_minibatches"
+_PLAYGROUND_FLAGS = (
+    *("num_timesteps", "reward_scaling", "episode_length", "unroll_length", "num_minibatches", "discounting"),
+    *("learning_rate", "num_envs", "batch_size", "clipping_epsilon"),
+)
+"""What of its trainer's settings the command line of MuJoCo Playground takes."""
 
 
 class Change(NamedTuple):
@@ -55,6 +62,7 @@ class Change(NamedTuple):
     reason: str
     file: ConfigFile
     path: KeyPath
+    side: Side = "agent"
 
     @property
     def line(self) -> int | None:
@@ -88,16 +96,30 @@ class CarriedConfiguration:
     def documents(self) -> dict[Path, Any]:
         return {file.path: changed_document(file, changes) for file, changes in self._by_file()}
 
-    def overrides(self) -> list[str]:
-        library = self.before.library
-        dashes = "--" if self.before.files[0].kind == "flags" or library in ("cleanrl", "lerobot") else ""
-        names = {name: name.replace("_", "-") if library == "cleanrl" else name for name in self.changed()}
-        sections, file = [*self.before.sections.values()], self.before.files[0].path.name
-        if len(sections) == 1 and not sections[0].prefix:  # one of Isaac Lab's files, whose names begin so there
-            of_isaac_lab = "env." if sections[0].environment == "isaac-lab" else ""
-            names = {name: ("agent." if file == "agent.yaml" else of_isaac_lab) + names[name] for name in names}
-        texts = {name: str(value).replace(" ", "") for name, value in self.changed().items()}  # a list is one word
-        return [f"{dashes}{names[name]}={text}" for name, text in texts.items()]
+    def overrides(self) -> tuple[list[str], tuple[str, ...]]:
+        """Words for the library's command line, and a note on what has none there."""
+        library, sections, file = self.before.library, self.before.sections, self.before.files[0]
+        changes = [each for each in self.changes if each.treatment == "carried"]
+        if library in ("brax", "mujoco-playground") or self.before.environment == "mujoco-playground":
+            return self._playground_flags(changes)
+        of_mjlab = self.before.environment == "mjlab"
+        dashes = "--" if file.kind == "flags" or library in ("cleanrl", "lerobot") or of_mjlab else ""
+        if len(sections) == 1 and not any(each.prefix for each in sections.values()):  # a file of Isaac Lab's alone
+            of_agent = library in MANY_ENVIRONMENTS or file.path.name == "agent.yaml"
+            dashes += "env." if self.before.environment else "agent." if of_agent else ""
+        names = [each.name.replace("_", "-") if library == "cleanrl" else each.name for each in changes]
+        texts = [str(each.new).replace(" ", "") for each in changes]  # a list is one word
+        return [f"{dashes}{name}={text}" for name, text in zip(names, texts, strict=True)], ()
+
+    def _playground_flags(self, changes: list[Change]) -> tuple[list[str], tuple[str, ...]]:
+        local = [(each.name.removeprefix(self.before.sections[each.side].prefix), each) for each in changes]
+        environment = {name: each.new for name, each in local if each.side == "environment"}
+        flags = {name: each.new for name, each in local if each.side == "agent" and name in _PLAYGROUND_FLAGS}
+        left = [f"{name} {each.new}" for name, each in local if name not in flags and each.side == "agent"]
+        if environment:
+            flags["playground_config_overrides"] = quote_word(json.dumps(environment, separators=(",", ":")))
+        note = f"Playground's trainers have no flag for {', '.join(left)}: set it in the trainer's configuration."
+        return [f"--{name}={value}" for name, value in flags.items()], (note,) if left else ()
 
     def _by_file(self) -> Iterator[tuple[ConfigFile, dict[KeyPath, Any]]]:
         for read in self.before.files:
@@ -362,8 +384,8 @@ class _Transfer:
         setting = self.configuration.settings.get(root.prefix + local_name)
         if setting is None:  # what the file leaves to the library
             path = (*root.path, *local_name.split("."))
-            return Change(root.prefix + local_name, None, new, "carried", reason, root.file, path)
-        return Change(setting.name, setting.value, new, "carried", reason, root.file, setting.path)
+            return Change(root.prefix + local_name, None, new, "carried", reason, root.file, path, side)
+        return Change(setting.name, setting.value, new, "carried", reason, root.file, setting.path, side)
 
     def _time_change(self, side: Side, change: TimeChange) -> Change:
         made = self._change(side, change.name, change.new, change.reason)
