@@ -165,6 +165,12 @@ ISAAC_LAB = "--from-library isaac-lab num_steps_per_env=24"
             f"ppo --to 10ms {ISAAC_LAB} decimation=4 sim.dt=0.005 env.rewards.termination_penalty.weigth=-200",
             "did you mean rewards.termination_penalty.weight?",
         ),
+        (f"ppo --to 10ms --from 20ms {ISAAC_LAB} rollouts=24", "isaac-lab has no setting 'rollouts' that depends on"),
+        (
+            f"ppo --to 10ms --from 20ms {ISAAC_LAB} algorithm.learning_rate=fast",
+            "isaac-lab's algorithm.learning_rate is 'fast': it must be a number, or a schedule as lin_3e-4.",
+        ),
+        ("ppo --from 40ms --to 20ms --from-library sb3 learning_rate=3e", "learning_rate is '3e': it must be a number"),
         (f"ppo --to 10ms --from 20ms {ISAAC_LAB} episode_lenght_s=20", "did you mean episode_length_s?"),
         (
             "ppo --from 20ms --to 10ms --from-library rl-games horizon_length=24 minibatch_size=24576 gamma=.9 tau=.9",

@@ -519,6 +519,15 @@ def test_a_cycle_that_the_physics_cannot_make_is_refused(tmp_path: Path) -> None
     assert carry(tmp_path / "a.json", "24ms").changed()["ctrl_dt"] == 0.012
 
 
+@pytest.mark.parametrize("library", ["skrl", "stable-baselines3", "brax"])
+def test_a_library_that_a_file_is_not_of_is_refused(library: str, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run")
+    with pytest.raises(
+        InputError, match=rf"agent\.yaml is of rsl-rl and has no setting of {library}: leave --library out"
+    ):
+        read_configuration(run, library=library)
+
+
 def test_mjlab_s_one_environment_is_a_default_that_its_command_line_replaces(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", MJLAB_ENV.replace("num_envs: 32", "num_envs: 1"))
     assert any("number of environments is not said" in note for note in carry(run, "10ms").notes)

@@ -96,7 +96,11 @@ class TransferValues:
             exported = replace(exported, by_name={**exported, **number})
         if self.json:
             library = {"library": _library_json(exported)} if exported else {}
-            print(json.dumps({**transfer_as_json(carried, notes), **library}, indent=2))
+            print(
+                json.dumps(
+                    {**transfer_as_json(carried, notes, exported.n_envs if exported else None), **library}, indent=2
+                )
+            )
         else:
             print(explain_values(carried, notes, exported, self.explain))
         return 0

@@ -92,8 +92,8 @@ def export_values(values: Hyperparameters, library: str, n_envs: int | None) -> 
         left = [each for each in source.values if each not in known]
         unknown = tuple(each for each in left if not find_key(keys, kind_name(each, source.values)))
         named = tuple(each._replace(name=source.spelling.get(each.name, each.name)) for each in changes)
-        return LibraryValues(name, _spelled(source, said, known), tuple(notes), not differences, unknown, named)
-    return LibraryValues(name, said, tuple(notes), exact=not differences)
+        return LibraryValues(name, _spelled(source, said, known), tuple(notes), not differences, unknown, named, n_envs)
+    return LibraryValues(name, said, tuple(notes), exact=not differences, n_envs=n_envs)
 
 
 def _lasting_longer(before: Hyperparameters, after: Hyperparameters) -> Fraction:

@@ -439,6 +439,16 @@ class Section:
     environment: str | None
     is_zoo_entry: bool = False
 
+    def __post_init__(self) -> None:
+        """Refuse a library none of whose settings is there, where another's are."""
+        others = [part.agent for part in recognise_parts(self.values) if part.agent not in (None, self.agent)]
+        known = {name for words in LIBRARIES.get(self.agent or "", {}).values() for name in table_names(words)}
+        names = [name for name, _, _ in _flatten(self.values, ())] if others and known else []
+        if names and not known & {*canonical_names(self.agent or "", names, known).values()}:
+            raise InputError(
+                f"{self.file.path} is of {others[0]} and has no setting of {self.agent}: leave --library out."
+            )
+
     @property
     def side(self) -> Side:
         return "agent" if self.agent else "environment"

@@ -6,6 +6,7 @@ it carried is told.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from math import exp, inf, log
@@ -32,6 +33,8 @@ class NotANumberError(InputError):
 
 
 PICKLED = "pickled in the file"
+_SCHEDULE = re.compile(r"^\D.*[\d_(]|\$\{")
+"""What a text for a rate looks like: lin_3e-4; or what another program fills in."""
 
 
 @dataclass
@@ -132,7 +135,11 @@ def _is_slip(given: str, known: str) -> bool:
     return in_section or is_near(given.removeprefix("agent.").removeprefix("env."), known.removeprefix("env."))
 
 
-_ALSO_CALLED = ({"gamma", "discount", "discounting", "discount_factor"}, {"lam", "lambda", "lambda_", "gae_lambda"})
+_ALSO_CALLED = (
+    {"gamma", "discount", "discounting", "discount_factor"},
+    {"lam", "lambda", "lambda_", "gae_lambda"},
+    {"n_steps", "num_steps", "num_steps_per_env", "rollouts", "rollout_length", "unroll_length", "horizon_length"},
+)
 
 
 def is_near(given: str, known: str) -> bool:
@@ -271,6 +278,11 @@ class RateTable:
             try:
                 found = word.read(given)
             except NotANumberError as error:
+                for each in param_names(word):
+                    text = given.values.get(each)
+                    if isinstance(text, str) and text != PICKLED and not _SCHEDULE.search(text):
+                        says = f"{given.library}'s {each} is {text!r}: it must be a number, or a schedule as lin_3e-4."
+                        raise InputError(says) from None
                 given.unreadable[name] = str(error)
                 continue
             if found is not None:
