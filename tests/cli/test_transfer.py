@@ -365,6 +365,26 @@ def test_isaac_lab_s_block_has_the_number_of_environments(said: str, capsys: pyt
     assert library["unknown"] == []
 
 
+@pytest.mark.parametrize(
+    ("words", "sets", "left"),
+    [
+        ("--from 20ms --for isaac-lab --num-envs 8", True, "what your environment counts in steps"),
+        (
+            "--from-library isaac-lab num_steps_per_env=24 decimation=4 sim.dt=0.005",
+            False,
+            "what else your environment",
+        ),
+    ],
+)
+def test_what_is_left_to_set_in_the_environment(
+    words: str, sets: bool, left: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["transfer", "ppo", "--to", "10ms", *words.split()]) == 0
+    out = capsys.readouterr().out
+    assert ("note: Set sim.dt and decimation so that the cycle time is 10ms.\n" in out) == sets
+    assert f"; {left}" in out
+
+
 def test_rollouts_that_come_out_the_same_are_carried(capsys: pytest.CaptureFixture[str]) -> None:
     words = "ppo --from 50ms --to 25ms --from-library sb3 n_steps=256 gamma=0.98 --num-envs 8 --to-num-envs 16"
     data = carried_json(capsys, *words.split())

@@ -89,13 +89,21 @@ def test_what_is_nothing_is_not_listed_as_kept(capsys: pytest.CaptureFixture[str
     assert "lag_s" not in kept
 
 
-def test_a_diff_that_patch_takes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run")
+@pytest.mark.parametrize("folder", ["", "run", "elsewhere"])
+def test_a_diff_that_patch_takes(
+    folder: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it is run, or with the folder that is named beside it: 'patch' refuses whole paths."""
+    run, here = write_run(tmp_path / "run"), tmp_path / folder
+    here.mkdir(exist_ok=True)
+    monkeypatch.chdir(here)
     assert main(["transfer", str(run), "--to", "10ms", "--as", "diff"]) == 0
-    diff = capsys.readouterr().out
+    diff, said = capsys.readouterr()
     assert "# env.decimation: 4 -> 2: it sets the cycle time\n" in diff
     assert {"-decimation: 4", "+decimation: 2"} <= set(diff.splitlines())
-    subprocess.run(["patch", "-p0", "-d", "/"], input=diff, text=True, check=True, stdout=subprocess.DEVNULL)
+    assert (f"note: Apply it with: patch -d {run} -p0.\n" in said) == (folder == "elsewhere")
+    root = run if folder == "elsewhere" else here
+    subprocess.run(["patch", "-p0", "-d", str(root)], input=diff, text=True, check=True, stdout=subprocess.DEVNULL)
     assert "decimation: 2\n" in (run / "params" / "env.yaml").read_text()
 
 
@@ -180,3 +188,7 @@ def test_an_agent_s_file_alone_lacks_what_only_the_environment_has(
     out = capsys.readouterr().out
     assert "note: The number of environments is not said: the batch is that of one. Give --num-envs.\n" in out
     assert "note: No setting here is the cycle time: set 10ms where your environment has it.\n" in out
+    env = run / "params" / "env.yaml"
+    env.write_text(ISAAC_ENV.replace("num_envs: 4096", "num_envs: many"))
+    assert main(["transfer", str(run), "--to", "10ms"]) == 2
+    assert "env.scene.num_envs is 'many': it must be a whole number of at least 1." in capsys.readouterr().err

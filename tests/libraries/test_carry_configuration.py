@@ -348,10 +348,17 @@ def test_names_that_look_like_time_are_named(tmp_path: Path) -> None:
     looks = "max_delay: 4, smoothing: 0.9, beta: 0.3, obs_history_len: 6, wrench_prob: 0.1, "
     looks += "patience: 25, max_consecutive: 5, update_every: 10, start_iter: 100, force_prob_range: [0.1, 0.2]"
     others = "max_iterations: 5, log_std: 0.1, scale: 0.5, solver_iteration_count: 4, max_consecutive_success: 0"
+    looks += ", episode_length: 1000, max_episode_length: 1000, action_latency: 2, obs_latency_range: [1, 3]"
     (tmp_path / "env.yaml").write_text(_with_actions(f"  my: {{{looks}}}\n  other: {{{others}}}"))
     (note,) = [each for each in carry(tmp_path / "env.yaml", "10ms").notes if each.startswith("May mean time")]
     names = [each.partition(":")[0] for each in looks.split(", ") if ":" in each]
     assert [each.removeprefix("actions.my.") for each in note.rstrip(".").partition(": ")[2].split(", ")] == names
+
+
+def test_a_motion_of_mjlab_that_plays_a_frame_per_cycle_is_named(tmp_path: Path) -> None:
+    """Its command adds 1 to the time step at each step of the environment."""
+    run = write_run(tmp_path / "run", MJLAB_ENV + "commands: {motion: {motion_file: walk.npz}}\n")
+    assert named(carry(run, "10ms"), "yours")["env.commands.motion.motion_file"] == "walk.npz"
 
 
 @pytest.mark.parametrize(("period", "prob"), [(0, 0.25**0.5), (5, None)])

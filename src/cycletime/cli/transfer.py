@@ -94,6 +94,9 @@ class TransferValues:
         if exported and exported.library == "isaac-lab" and self.to_num_envs is not None and not says_number:
             number = {"env.scene.num_envs": self.to_num_envs}  # else the rollouts would make another batch
             exported = replace(exported, by_name={**exported, **number})
+        names = cycle_time_names(exported.library) if exported and carried.dt != before.dt else ""
+        if exported and names and not given_cycle_time(exported.library, exported):
+            notes = (*notes, f"Set {names} so that the cycle time is {carried.dt}.")
         if self.json:
             library = {"library": _library_json(exported)} if exported else {}
             print(

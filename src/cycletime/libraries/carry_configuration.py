@@ -186,6 +186,10 @@ def _from_dt(configuration: Configuration, given: DurationLike | None) -> Durati
 
 
 def _n_envs(configuration: Configuration, given: int | None) -> int | None:
+    for name in ("scene.num_envs", "num_envs"):
+        stated = configuration.env.get(name) or configuration.canonical.get(name)
+        if stated and isinstance(stated.value, str) and "${" not in stated.value:
+            check_count(stated.name, stated.value)
     said = configuration.n_envs.value if configuration.n_envs else None
     if configuration.is_zoo_entry and "n_envs" in configuration.settings:
         number = configuration.settings["n_envs"].value

@@ -423,7 +423,8 @@ def explain_values(
         notes = [note for note in notes if note not in values.origin.details]
     if exported is not None and exported.unknown:
         notes.append(f"Passed on as given, not known here: {', '.join(exported.unknown)}.")
-    lines += ["", f"Not carried: {_not_carried(values, environment_left)}.", *(f"note: {note}" for note in notes)]
+    left = "" if not environment_left else "what else" if exported is not None and exported.time_changes else "what"
+    lines += ["", f"Not carried: {_not_carried(values, left)}.", *(f"note: {note}" for note in notes)]
     return "\n".join(
         [
             *lines,
@@ -439,10 +440,10 @@ def parts_not_carried(values: Hyperparameters) -> list[str]:
     return [name for name, part in values.parts.items() if part.field not in laws]
 
 
-def _not_carried(values: Hyperparameters, environment_left: bool) -> str:
+def _not_carried(values: Hyperparameters, what: str) -> str:
     parts = parts_not_carried(values)
     named = [f"{', '.join(parts)} (--also NAME carries one)"] if parts else []
-    left = ["what your environment counts in steps (limit, delays, histories, rewards)"] if environment_left else []
+    left = [f"{what} your environment counts in steps (limit, delays, histories, rewards)"] if what else []
     return "; ".join([*named, *left]) or "nothing that is known here"
 
 
