@@ -79,9 +79,9 @@ def export_values(values: Hyperparameters, library: str, n_envs: int | None) -> 
             ruled = {each: value for each, value in said.items() if value != source.values.get(each)}
             envs, rho = Fraction(n_envs, source.n_envs), values.dt / source.dt
             check_physics(name, source.values, source.dt, values.dt)
-            changes = carry_time_keys(
-                name, source.values, rho, left, keys, envs, _lasting_longer(first_read, values), ruled
-            )
+            lasted, lasts = (each.seconds().get("batch", 1.0) for each in (first_read, values))
+            longer = Fraction(1 if abs(lasts / lasted - 1) <= KEEPS_THE_COUNT else lasts / lasted)  # more than rounding
+            changes = carry_time_keys(name, source.values, rho, left, keys, envs, longer, ruled)
             said |= {each.name: each.new for each in changes if each.treatment == "carried"}
             notes += time_notes(changes)
             carries_rate = getattr(values, "learning_rate", None) != getattr(first_read, "learning_rate", None)
@@ -94,14 +94,6 @@ def export_values(values: Hyperparameters, library: str, n_envs: int | None) -> 
         named = tuple(each._replace(name=source.spelling.get(each.name, each.name)) for each in changes)
         return LibraryValues(name, _spelled(source, said, known), tuple(notes), not differences, unknown, named, n_envs)
     return LibraryValues(name, said, tuple(notes), exact=not differences, n_envs=n_envs)
-
-
-def _lasting_longer(before: Hyperparameters, after: Hyperparameters) -> Fraction:
-    """How many times as long a batch lasts; 1 where only rounding changed it."""
-    if not isinstance(before, PPO | A2C) or not isinstance(after, PPO | A2C):
-        return Fraction(1)
-    longer = after.batch * after.dt.exact_s / (before.batch * before.dt.exact_s)
-    return Fraction(1) if abs(longer - 1) <= KEEPS_THE_COUNT else longer
 
 
 def _spelled(source: LibrarySource, said: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:

@@ -60,13 +60,9 @@ def _algorithm(kind: type[Hyperparameters]) -> dict[str, Any]:
 
 def _quantity(quantity: Quantity) -> dict[str, Any]:
     return {
-        "field": quantity.field,
-        "symbol": quantity.symbol,
+        **vars(quantity),
         "low": quantity.low if isfinite(quantity.low) else None,
         "high": quantity.high if isfinite(quantity.high) else None,
-        "low_allowed": quantity.low_allowed,
-        "whole": quantity.whole,
-        "span": quantity.span,
         "seconds": SECONDS_FORMULAS[quantity.seconds] if quantity.span else None,
         "is_horizon": quantity.is_horizon,
     }

@@ -255,7 +255,7 @@ class _Transfer:
         exported = export_values(_without_noise(after), library, self.to_num_envs or self.n_envs)
         times = self._time_changes(library, exported.time_changes)
         rows = self._rule_changes(library, exported, {each.name for each in times}, before, after)
-        rows += [self._time_change("agent", each) for each in times]
+        rows += self._time_rows("agent", times)
         notes = [note for note in exported.notes if not note.startswith(TIME_NOTES)]
         if "memory.memory_size" in configuration.of("agent"):
             notes = [note for note in notes if "RandomMemory" not in note]  # the file says it: -1, or as the rollout
@@ -369,8 +369,9 @@ class _Transfer:
         settings = self.configuration.of("environment")
         keys = environment_keys(environment, settings, trainer=False)
         envs = Fraction(self.to_num_envs or 1, (self.n_envs if self.to_num_envs else None) or 1)
-        changes = carry_time_keys(environment, settings, self.rho, list(settings), keys, envs)
-        return [self._time_change("environment", each) for each in changes]
+        return self._time_rows(
+            "environment", carry_time_keys(environment, settings, self.rho, list(settings), keys, envs)
+        )
 
     def carry_num_envs(self) -> list[Change]:
         if self.to_num_envs is None or self.to_num_envs == self.n_envs:
@@ -383,17 +384,17 @@ class _Transfer:
             if name in names and value == self.n_envs
         ]
 
-    def _change(self, side: Side, local_name: str, new: object, reason: str) -> Change:
+    def _change(
+        self, side: Side, local_name: str, new: object, reason: str, treatment: Treatment = "carried"
+    ) -> Change:
         root = self.configuration.sections[side]
-        setting = self.configuration.settings.get(root.prefix + local_name)
-        if setting is None:  # what the file leaves to the library
-            path = (*root.path, *local_name.split("."))
-            return Change(root.prefix + local_name, None, new, "carried", reason, root.file, path, side)
-        return Change(setting.name, setting.value, new, "carried", reason, root.file, setting.path, side)
+        name, path = root.prefix + local_name, (*root.path, *local_name.split("."))
+        setting = self.configuration.settings.get(name)  # None of what the file leaves to the library
+        old, path = (setting.value, setting.path) if setting else (None, path)
+        return Change(name, old, new, treatment, reason, root.file, path, side)
 
-    def _time_change(self, side: Side, change: TimeChange) -> Change:
-        made = self._change(side, change.name, change.new, change.reason)
-        return made._replace(treatment=change.treatment)
+    def _time_rows(self, side: Side, changes: Collection[TimeChange]) -> list[Change]:
+        return [self._change(side, each.name, each.new, each.reason, each.treatment) for each in changes]
 
     def _reason(self, library: str, name: str, before: Hyperparameters, after: Hyperparameters) -> str:
         """The rule's formula for what a name means, and its seconds before and after."""

@@ -305,17 +305,16 @@ def stated_cycle_time(library: str, settings: Mapping[str, object]) -> tuple[Dur
     return None
 
 
-def cycle_time_names(library: str) -> str:
-    """The settings that say a library's cycle time, for sentences; empty where none does."""
-    step, repeat, _ = _CYCLE_TIMES.get(library, ("env.fps" if library == "lerobot" else "", "", None))
-    return f"{step} and {repeat}" if repeat else step
-
-
 def time_needs(library: str) -> dict[str, str]:
     """By name, what the settings that say a library's cycle time must be."""
-    names = [*filter(None, re.split(" and | or ", cycle_time_names(library)))]
-    needs = (SECONDS if library in _CYCLE_TIMES else POSITIVE, WHOLE, WHOLE)
-    return dict(zip(names, needs, strict=False))
+    step, repeat, _ = _CYCLE_TIMES.get(library, ("env.fps" if library == "lerobot" else "", "", None))
+    needed = {step: SECONDS if library in _CYCLE_TIMES else POSITIVE, **dict.fromkeys(repeat.split(" or "), WHOLE)}
+    return {name: needs for name, needs in needed.items() if name}
+
+
+def cycle_time_names(library: str) -> str:
+    """The settings that say a library's cycle time, for sentences; empty where none does."""
+    return " and ".join(time_needs(library))
 
 
 def physics_step_name(library: str) -> str:
