@@ -25,7 +25,7 @@ from cycletime.cli.options import (
 from cycletime.cli.transfer_file import TransferFile
 from cycletime.duration import DurationLike
 from cycletime.errors import InputError
-from cycletime.libraries import LIBRARIES, LibraryValues, given_cycle_time, read_settings
+from cycletime.libraries import LIBRARIES, given_cycle_time, read_settings
 from cycletime.libraries.names import library_name
 from cycletime.libraries.on_policy import notes_on_environments
 from cycletime.libraries.time_keys import cycle_time_names
@@ -98,12 +98,7 @@ class TransferValues:
         if exported and names and not given_cycle_time(exported.library, exported):
             notes = (*notes, f"Set {names} so that the cycle time is {carried.dt}.")
         if self.json:
-            library = {"library": _library_json(exported)} if exported else {}
-            print(
-                json.dumps(
-                    {**transfer_as_json(carried, notes, exported.n_envs if exported else None), **library}, indent=2
-                )
-            )
+            print(json.dumps(transfer_as_json(carried, notes, exported), indent=2))
         else:
             print(explain_values(carried, notes, exported, self.explain))
         return 0
@@ -190,16 +185,6 @@ def _tuned(
 def _notes_on_baseline(baseline: Mapping[str, object], given: Mapping[str, object], whose: str) -> tuple[str, ...]:
     left_out = [f"{name} {value}" for name, value in baseline.items() if name not in given]
     return (f"Not given, so {whose}: {', '.join(left_out)}.",) if left_out else ()
-
-
-def _library_json(exported: LibraryValues) -> dict[str, Any]:
-    return {
-        "name": exported.library,
-        "values": dict(exported),
-        "exact": exported.exact,
-        "notes": list(exported.notes),
-        "unknown": list(exported.unknown),
-    }
 
 
 _MEANINGS = {

@@ -80,7 +80,8 @@ def export_values(values: Hyperparameters, library: str, n_envs: int | None) -> 
             envs, rho = Fraction(n_envs, source.n_envs), values.dt / source.dt
             check_physics(name, source.values, source.dt, values.dt)
             lasted, lasts = (each.seconds().get("batch", 1.0) for each in (first_read, values))
-            longer = Fraction(1 if abs(lasts / lasted - 1) <= KEEPS_THE_COUNT else lasts / lasted)  # more than rounding
+            ratio = Fraction(lasts / lasted).limit_denominator(1000)
+            longer = ratio if abs(ratio - 1) > KEEPS_THE_COUNT else Fraction(1)  # which is rounding
             changes = carry_time_keys(name, source.values, rho, left, keys, envs, longer, ruled)
             said |= {each.name: each.new for each in changes if each.treatment == "carried"}
             notes += time_notes(changes)

@@ -366,8 +366,8 @@ def _choices(names: Collection[str], instead_of: str) -> str:
     return ("one of " if len(names) > 1 else "") + ", ".join(names) + did_you_mean(instead_of, names)
 
 
-def recommend(values: Hyperparameters, n_envs: int | None = None) -> Recommendation:
-    """The rule for values at the cycle time that they are from; `n_envs` is by default the library's."""
+def recommend(values: Hyperparameters, n_envs: int = 1) -> Recommendation:
+    """The rule for values at the cycle time that they are from; `n_envs` is where no library said it."""
     untried, many = "", _on_many(values, n_envs)
     for name in HORIZON_FIELDS:
         value, tried = getattr(values, name, None), getattr(type(values), name, None)
@@ -377,12 +377,12 @@ def recommend(values: Hyperparameters, n_envs: int | None = None) -> Recommendat
     return values.recommended.untuned._replace(why=untried + values.recommended.untuned.why + many)
 
 
-def _on_many(values: Hyperparameters, n_envs: int | None) -> str:
-    number = n_envs or (values.library_source.n_envs if values.library_source else 1)
+def _on_many(values: Hyperparameters, n_envs: int) -> str:
+    number = max(n_envs, values.library_source.n_envs if values.library_source else 1)
     return values.recommended.many if number >= MANY_ENVIRONMENTS else ""
 
 
-def closing_line(carried: Hyperparameters, n_envs: int | None = None) -> str:
+def closing_line(carried: Hyperparameters, n_envs: int = 1) -> str:
     """Whether to use carried values, and why; else what to ask for instead."""
     assert carried.origin is not None, "only carried values come from a rule"
     before, rule = carried.origin.before, carried.origin.rule
@@ -430,7 +430,7 @@ def explain_values(
             *lines,
             *(_details(values) if details else ()),
             "",
-            closing_line(values, exported.n_envs if exported is not None else None),
+            closing_line(values, getattr(exported, "n_envs", 1)),
         ]
     )
 
@@ -462,13 +462,13 @@ def _details(values: Hyperparameters) -> list[str]:
 
 
 def transfer_as_json(
-    values: Hyperparameters, further_notes: Sequence[str] = (), n_envs: int | None = None
+    values: Hyperparameters, further_notes: Sequence[str] = (), exported: LibraryValues | None = None
 ) -> dict[str, Any]:
     """Carried values as plain JSON data. 'Unlimited' is null there, since JSON has no infinity."""
     if values.origin is None:
         raise ValueError("Only hyper-parameters that were carried to another cycle time have a transfer to report.")
     before = values.origin.before
-    return {
+    data = {
         "algorithm": values.algorithm,
         "rule": values.origin.rule,
         "from": _json_values(before),
@@ -476,8 +476,12 @@ def transfer_as_json(
         "seconds": {"from": _json_seconds(before), "to": _json_seconds(values)},
         "notes": [*further_notes, *values.notes],
         "not_carried": parts_not_carried(values),
-        "recommended": recommend(before, n_envs)._asdict(),
+        "recommended": recommend(before, getattr(exported, "n_envs", 1))._asdict(),
     }
+    if exported is not None:
+        named = {"values": dict(exported), "exact": exported.exact, "notes": list(exported.notes)}
+        data["library"] = {"name": exported.library, **named, "unknown": list(exported.unknown)}
+    return data
 
 
 def _table(every: Sequence[Hyperparameters], laws: Mapping[str, Law] | None) -> list[str]:
