@@ -30,11 +30,6 @@ class TimeKey(NamedTuple):
     """A setting beside it that must be there, and not 0, for the law to hold."""
     counts: Literal["agent steps", "all steps", "batches"] = "agent steps"
     """Of one environment, of all at once (fewer environments need more), or batches (shorter ones need more)."""
-    but_not: str = ""
-    """What a name has in it that is not meant."""
-
-    def fits(self, name: str) -> bool:
-        return fnmatchcase(name, self.pattern) and not (self.but_not and self.but_not in name)
 
 
 def _keys(law: Law, reason: str, *patterns: str, **more: Any) -> tuple[TimeKey, ...]:  # noqa: ANN401 - its fields
@@ -84,13 +79,13 @@ def _rewards(form: str) -> tuple[TimeKey, ...]:
 
 def _direct_rewards() -> tuple[TimeKey, ...]:
     """Those of direct environments, whose code alone says whether it multiplies by the cycle time."""
-    forms = ("rew_{}", "{}_reward_scale", "{}_reward_weight", "{}_cost_scale", "{}_weight", "{}_penalty*")
+    forms = ("rew_{}", "{}_reward_scale", "{}_cost_scale", "{}_weight", "{}_penalty", "{}_penalty_scale")
     kinds = [f"*{kind.strip('*')}*" for kind in (*_EVENTS, *_DIFFERENCES, "feet_air_time")]
     once = [form.format(kind) for form in forms for kind in kinds]
-    more = {"carried": False, "but_not": "rewards."}
+    per_step = [form.format("*") for form in forms]
     return (
-        *_keys(COUNT, _ONCE, *once, "*_bonus", **more),
-        *_keys(PROPORTIONAL, _SHAPED, *(form.format("*") for form in forms), **more),
+        *_keys(COUNT, _ONCE, *once, "*_bonus", carried=False),
+        *_keys(PROPORTIONAL, _SHAPED, *per_step, carried=False),
     )
 
 
@@ -259,7 +254,7 @@ def means_time(library: str, name: str) -> TimeKey | None:
 
 
 def find_key(keys: Collection[TimeKey], name: str) -> TimeKey | None:
-    return next((key for key in keys if key.fits(name)), None)
+    return next((key for key in keys if fnmatchcase(name, key.pattern)), None)
 
 
 def _canonical_name(library: str, name: str, known: Collection[str]) -> str:
@@ -346,7 +341,7 @@ def misspelt_key(library: str, name: str) -> str:
     for key in TIME_KEYS.get(library, ()) if ".params." not in name else ():
         end = key.pattern.rpartition(".")[2]
         meant = len(end) >= LONG_NAME and "*" not in end and last != end and one_slip_apart(last, end)
-        if meant and key.fits(f"{head}{dot}{end}"):
+        if meant and fnmatchcase(f"{head}{dot}{end}", key.pattern):
             return f"{head}{dot}{end}"
     return ""
 
@@ -449,7 +444,7 @@ def carry_time_keys(
     scales = {"agent steps": rho, "all steps": rho * envs, "batches": batches}
     for name in left:
         value, known_as = settings[name], kind_name(name, settings)
-        fitting = [key for key in keys if key.fits(known_as)]
+        fitting = [key for key in keys if fnmatchcase(known_as, key.pattern)]
         key = next((each for each in fitting if _applies(each, name, value, settings, library)), None)
         scale = scales[key.counts] if key else rho
         if rho == scale == 1:

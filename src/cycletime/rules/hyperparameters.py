@@ -367,7 +367,7 @@ def _choices(names: Collection[str], instead_of: str) -> str:
 
 
 def recommend(values: Hyperparameters, n_envs: int = 1) -> Recommendation:
-    """The rule for values at the cycle time that they are from; `n_envs` is where no library said it."""
+    """The rule for values at the cycle time that they are from, of at least `n_envs` environments."""
     untried, many = "", _on_many(values, n_envs)
     for name in HORIZON_FIELDS:
         value, tried = getattr(values, name, None), getattr(type(values), name, None)
