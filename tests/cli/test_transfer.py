@@ -171,6 +171,10 @@ ISAAC_LAB = "--from-library isaac-lab num_steps_per_env=24"
             "isaac-lab's algorithm.learning_rate is 'fast': it must be a number, or a schedule as lin_3e-4.",
         ),
         ("ppo --from 40ms --to 20ms --from-library sb3 learning_rate=3e", "learning_rate is '3e': it must be a number"),
+        (
+            f"ppo --to 10ms --from 20ms {ISAAC_LAB} env.episode_length_s=-20",
+            "episode_length_s is -20: it must be a num",
+        ),
         (f"ppo --to 10ms --from 20ms {ISAAC_LAB} episode_lenght_s=20", "did you mean episode_length_s?"),
         (
             "ppo --from 20ms --to 10ms --from-library rl-games horizon_length=24 minibatch_size=24576 gamma=.9 tau=.9",

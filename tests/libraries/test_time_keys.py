@@ -226,6 +226,8 @@ def test_isaac_lab_s_environment_is_known_beside_any_agent(library: str) -> None
 
 
 def test_isaac_lab_s_number_of_environments_is_known_beside_any_agent() -> None:
+    flag: dict[str, Any] = {"num_envs": 4096, "num_steps_per_env": 24}  # as its scripts call it
+    assert PPO.from_("isaac-lab", dt="20ms", **flag).batch == 24 * 4096
     number: dict[str, Any] = {"env.scene.num_envs": 4096}
     said: dict[str, Any] = {"gamma": 0.99, "tau": 0.95, "horizon_length": 24, "minibatch_size": 24_576}
     read = PPO.from_("rl-games", dt="20ms", params={"config": said}, **number)

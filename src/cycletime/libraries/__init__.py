@@ -16,7 +16,7 @@ from cycletime.errors import InputError, did_you_mean
 from cycletime.libraries.names import ALIASES, DISPLAY_NAMES, LIBRARIES, Table, library_name, table_names
 from cycletime.libraries.off_policy import OffPolicyTable
 from cycletime.libraries.on_policy import KEEPS_THE_COUNT, MANY_ENVIRONMENTS, ONE_ENVIRONMENT
-from cycletime.libraries.parameters import ParamName, SettingsReader, fits, flatten_settings, setting_prefixes
+from cycletime.libraries.parameters import POSITIVE, ParamName, SettingsReader, fits, flatten_settings, setting_prefixes
 from cycletime.libraries.synonyms import our_fields
 from cycletime.libraries.time_keys import (
     TimeChange,
@@ -127,10 +127,10 @@ def read_settings(cls: type[H], library: str, dt: DurationLike, n_envs: int | No
         defaults = {name: value for name, value in usual.items() if value is not None}
     said_rates, default_rates = words.rates.read(given)
     fields |= said_rates
-    needs = time_needs(name)
-    given.refuse_slips({*needs, *(misspelt_key(name, each) for each in given.values)})
-    for each in needs.keys() & given.values.keys():
-        if not fits(given.values[each], needs[each]):
+    needs = {**time_needs(name), **dict.fromkeys(("episode_length_s", "env.episode_length_s"), POSITIVE)}
+    given.refuse_slips([*needs, *(misspelt_key(name, each) for each in given.values)])
+    for each in needs:
+        if each in given.values and not fits(given.values[each], needs[each]):
             raise InputError(f"{name}'s {each} is {given.values[each]!r}: it must be {needs[each]}.")
     spelling = {new: old for old, new in canonical.items() if means_time(name, new) or new in given.known}
     branches = setting_prefixes(given.known) | setting_prefixes(spelling.values())

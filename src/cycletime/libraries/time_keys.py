@@ -95,7 +95,7 @@ _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rew
     *_keys(PROPORTIONAL, _SETS, "decimation"),
     *_keys(PROPORTIONAL, "once per cycle", "sim.render_interval", equals="decimation"),
     *_keys(PROPORTIONAL, "once per cycle", "*.update_period", equals=CYCLE_TIME),
-    *_keys(KEPT, "in seconds", "sim.dt", "episode_length_s", "*_s", "*resampling_time_range", "sim.mujoco.timestep"),
+    *_keys(KEPT, "in seconds", "sim.dt", "*_s", "*resampling_time_range", "sim.mujoco.timestep"),
     *_keys(KEPT, _PRESENT, "observations.*history_length", equals="1"),
     *_keys(COUNT, _HISTORY, "observations.*history_length"),
     *_keys(PROPORTIONAL, "the physics' steps of one cycle", "scene.sensors.*history_length", equals="decimation"),
