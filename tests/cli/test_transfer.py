@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cycletime.cli import main
+from cycletime.libraries.on_policy import ONE_ENVIRONMENT
 from tests.cli.transferring import OWN, ZOO, carried_json
 
 
@@ -77,7 +78,10 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     library = carried_json(capsys, "ppo", "--from", "40ms", "--to", "10ms", "--for", "rsl_rl")["library"]
     assert library["name"] == "rsl-rl"
     assert library["values"]["num_steps_per_env"] == 8000
-    assert (library["exact"], library["notes"]) == (True, [])
+    assert (library["exact"], library["notes"]) == (True, [ONE_ENVIRONMENT])
+
+
+ISAAC_LAB = "--from-library isaac-lab num_steps_per_env=24"
 
 
 @pytest.mark.parametrize(
@@ -135,6 +139,46 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         (
             "ppo --to 10ms --from-library playground unroll_length=20 ctrl_dt=0.02 sim_dt=0.004",
             "The cycle time 10ms is not a whole multiple of the environment time step 4ms",
+        ),
+        (
+            f"ppo --to 12ms {ISAAC_LAB} env.decimation=4 env.sim.dt=0.005 env.sim.render_interval=4",
+            "the nearest cycle times are 10ms and 15ms. Or change sim.dt, which is 0.005, first.",
+        ),
+        (f"ppo --to 7ms --from 20ms {ISAAC_LAB} env.decimation=4", "are 5ms and 10ms. Or change sim.dt as well."),
+        (
+            f"ppo --to 10ms {ISAAC_LAB} env.decimation=4 env.sim.dt=5",
+            "sim.dt is 5: it must be a number above 0 and below 1",
+        ),
+        (
+            f"ppo --to 10ms {ISAAC_LAB} decimation=4 sim.dt=5ms",
+            "sim.dt is '5ms': it must be a number above 0 and below 1",
+        ),
+        (
+            f"ppo --to 10ms {ISAAC_LAB} decimation=0 sim.dt=0.005",
+            "decimation is 0: it must be a whole number of at least",
+        ),
+        (
+            "ppo --to 10ms --from-library playground ctrl_dt=20",
+            "ctrl_dt is 20: it must be a number above 0 and below 1",
+        ),
+        (
+            f"ppo --to 10ms {ISAAC_LAB} decimation=4 sim.dt=0.005 env.rewards.termination_penalty.weigth=-200",
+            "did you mean rewards.termination_penalty.weight?",
+        ),
+        (f"ppo --to 10ms --from 20ms {ISAAC_LAB} rollouts=24", "isaac-lab has no setting 'rollouts' that depends on"),
+        (
+            f"ppo --to 10ms --from 20ms {ISAAC_LAB} algorithm.learning_rate=fast",
+            "isaac-lab's algorithm.learning_rate is 'fast': it must be a number, or a schedule as lin_3e-4.",
+        ),
+        ("ppo --from 40ms --to 20ms --from-library sb3 learning_rate=3e", "learning_rate is '3e': it must be a number"),
+        (
+            f"ppo --to 10ms --from 20ms {ISAAC_LAB} env.episode_length_s=-20",
+            "episode_length_s is -20: it must be a num",
+        ),
+        (f"ppo --to 10ms --from 20ms {ISAAC_LAB} episode_lenght_s=20", "did you mean episode_length_s?"),
+        (
+            "ppo --from 20ms --to 10ms --from-library rl-games horizon_length=24 minibatch_size=24576 gamma=.9 tau=.9",
+            f"rl-games's minibatch_size is 24576: it must be at most the batch, 24. {ONE_ENVIRONMENT}",
         ),
         (
             "ppo --from 16ms --to 4ms --from-library isaac-lab agent.num_step_per_env=24",
@@ -314,14 +358,35 @@ def test_a_number_of_environments_to_go_to_is_at_least_1(
     assert f"--to-num-envs is {number}: it must be a whole number of at least 1." in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("said", ["", "env.scene.num_envs=4096"])
+@pytest.mark.parametrize("said", ["", *(f"{name}num_envs=4096" for name in ("", "scene.", "env.scene."))])
 def test_isaac_lab_s_block_has_the_number_of_environments(said: str, capsys: pytest.CaptureFixture[str]) -> None:
     number = "" if said else "--num-envs 4096"
     words = f"ppo --to 10ms {number} --to-num-envs 2048 --from-library isaac-lab agent.num_steps_per_env=24 "
     library = carried_json(capsys, *words.split(), "env.decimation=4", "env.sim.dt=0.005", *said.split())["library"]
     assert library["values"]["agent.num_steps_per_env"] == 24 * 2 * 2
-    assert library["values"]["env.scene.num_envs"] == 2048
+    numbers = {name: value for name, value in library["values"].items() if name.endswith("num_envs")}
+    assert numbers == {said.partition("=")[0] or "env.scene.num_envs": 2048}
     assert library["unknown"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "sets", "left"),
+    [
+        ("--from 20ms --for isaac-lab --num-envs 8", True, "what your environment counts in steps"),
+        (
+            "--from-library isaac-lab num_steps_per_env=24 decimation=4 sim.dt=0.005",
+            False,
+            "what else your environment",
+        ),
+    ],
+)
+def test_what_is_left_to_set_in_the_environment(
+    words: str, sets: bool, left: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["transfer", "ppo", "--to", "10ms", *words.split()]) == 0
+    out = capsys.readouterr().out
+    assert ("note: Set sim.dt and decimation so that the cycle time is 10ms.\n" in out) == sets
+    assert f"; {left}" in out
 
 
 def test_rollouts_that_come_out_the_same_are_carried(capsys: pytest.CaptureFixture[str]) -> None:

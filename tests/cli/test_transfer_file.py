@@ -1,6 +1,7 @@
 """`cycletime transfer FILE_OR_FOLDER`: what is printed, in which form, and what is written."""
 
 import json
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -8,7 +9,16 @@ import pytest
 import yaml
 
 from cycletime.cli import main
-from tests.libraries.configurations import BRAX, ISAAC_ENV, LEROBOT, PLAYGROUND_ENV, SKRL, write_model, write_run
+from tests.libraries.configurations import (
+    BRAX,
+    ISAAC_ENV,
+    LEROBOT,
+    MJLAB_ENV,
+    PLAYGROUND_ENV,
+    SKRL,
+    write_model,
+    write_run,
+)
 
 
 def test_changes_with_their_reasons(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -31,14 +41,36 @@ def test_ways_to_name_the_command(capsys: pytest.CaptureFixture[str], tmp_path: 
 
 @pytest.mark.parametrize(
     ("name", "given", "override"),
-    [("env.yaml", "", "env.decimation=2\n"), ("agent.yaml", "--from 20ms", "agent.num_steps_per_env=48\n")],
+    [
+        ("params/env.yaml", "", "env.decimation=2\n"),
+        ("params/agent.yaml", "--from 20ms", "agent.num_steps_per_env=48\n"),
+        ("skrl_ppo_cfg.yaml", "--from 20ms", "agent.agent.rollouts=32\n"),
+        ("mjlab", "", "--env.decimation=2\n"),  # its parser answers 'Unrecognized options' to others
+        ("mjlab/params/env.yaml", "", "--env.decimation=2\n"),
+    ],
 )
-def test_overrides_of_one_of_isaac_lab_s_files_begin_as_on_its_command_line(
+def test_overrides_begin_as_on_the_command_line(
     name: str, given: str, override: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    file = write_run(tmp_path / "run") / "params" / name
+    file = write_run(tmp_path) / name
+    write_run(tmp_path / "mjlab", MJLAB_ENV)
+    (tmp_path / "skrl_ppo_cfg.yaml").write_text(SKRL)
     assert main(["transfer", str(file), "--to", "10ms", "--as", "overrides", *given.split()]) == 0
     assert override in capsys.readouterr().out.splitlines(keepends=True)
+
+
+def test_playground_s_flags_and_what_has_none(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "env.json").write_text(json.dumps(PLAYGROUND_ENV))
+    (tmp_path / "ppo.json").write_text(json.dumps(BRAX | {"gae_lambda": 0.9}))
+    assert main(["transfer", str(tmp_path), "--to", "8ms", "--as", "overrides"]) == 0
+    out, err = capsys.readouterr()
+    said = dict(word.partition("=")[::2] for word in shlex.split(out))
+    assert (said["--unroll_length"], said["--episode_length"]) == ("50", "2500")
+    scales = {"reward_config.scales.termination": -2.5, "reward_config.scales.action_rate": -0.025}
+    overrides = {"ctrl_dt": 0.008, "episode_length": 2500, **scales}
+    assert json.loads(said["--playground_config_overrides"]) == overrides
+    assert "--gae_lambda" not in said
+    assert "Playground's trainers have no flag for gae_lambda 0.9" in err
 
 
 def test_what_two_files_say_is_kept_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -57,13 +89,21 @@ def test_what_is_nothing_is_not_listed_as_kept(capsys: pytest.CaptureFixture[str
     assert "lag_s" not in kept
 
 
-def test_a_diff_that_patch_takes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run")
+@pytest.mark.parametrize("folder", ["", "run", "elsewhere"])
+def test_a_diff_that_patch_takes(
+    folder: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it is run, or with the folder that is named beside it: 'patch' refuses whole paths."""
+    run, here = write_run(tmp_path / "run"), tmp_path / folder
+    here.mkdir(exist_ok=True)
+    monkeypatch.chdir(here)
     assert main(["transfer", str(run), "--to", "10ms", "--as", "diff"]) == 0
-    diff = capsys.readouterr().out
+    diff, said = capsys.readouterr()
     assert "# env.decimation: 4 -> 2: it sets the cycle time\n" in diff
     assert {"-decimation: 4", "+decimation: 2"} <= set(diff.splitlines())
-    subprocess.run(["patch", "-p0", "-d", "/"], input=diff, text=True, check=True, stdout=subprocess.DEVNULL)
+    assert (f"note: Apply it with: patch -d {run} -p0.\n" in said) == (folder == "elsewhere")
+    root = run if folder == "elsewhere" else here
+    subprocess.run(["patch", "-p0", "-d", str(root)], input=diff, text=True, check=True, stdout=subprocess.DEVNULL)
     assert "decimation: 2\n" in (run / "params" / "env.yaml").read_text()
 
 
@@ -148,3 +188,7 @@ def test_an_agent_s_file_alone_lacks_what_only_the_environment_has(
     out = capsys.readouterr().out
     assert "note: The number of environments is not said: the batch is that of one. Give --num-envs.\n" in out
     assert "note: No setting here is the cycle time: set 10ms where your environment has it.\n" in out
+    env = run / "params" / "env.yaml"
+    env.write_text(ISAAC_ENV.replace("num_envs: 4096", "num_envs: many"))
+    assert main(["transfer", str(run), "--to", "10ms"]) == 2
+    assert "env.scene.num_envs is 'many': it must be a whole number of at least 1." in capsys.readouterr().err

@@ -81,7 +81,7 @@ def test_isaac_lab_s_run_at_half_the_cycle_time(tmp_path: Path) -> None:
         run / "params" / "agent.yaml": RSL_RL_AGENT.replace("num_steps_per_env: 24", "num_steps_per_env: 48"),
     }
     assert notes == ()
-    assert carried.overrides()[:3] == [
+    assert carried.overrides()[0][:3] == [
         "agent.num_steps_per_env=48",
         "env.sim.render_interval=2",
         "env.decimation=2",
@@ -276,13 +276,18 @@ def test_delays_filters_and_waits_of_playground(tmp_path: Path) -> None:
 
 def test_a_direct_environment_s_rewards_are_named(tmp_path: Path) -> None:
     env = "decimation: 2\nsim: {dt: 0.005}\nepisode_length_s: 5.0\nrew_scale_alive: 1.0\nrew_scale_terminated: -2.0\n"
+    env += "action_rate_reward_scale: -0.01\nfeet_air_time_reward_scale: 0.5\ncurriculum: {x: {is_delay: true}}\n"
     env += "contact_sensor: {history_length: 3, update_period: 0.01}\nhistory_length: 5\n"
     (tmp_path / "env.yaml").write_text(env)
     carried = carry(tmp_path / "env.yaml", "5ms")
     assert carried.values is None
     assert carried.changed() == {"decimation": 1, "contact_sensor.update_period": 0.005, "history_length": 10}
     assert named(carried, "kept")["contact_sensor.history_length"] == 3, "steps of the physics"
-    assert named(carried, "yours") == {"rew_scale_alive": 0.5, "rew_scale_terminated": -1.0}
+    once = {"rew_scale_terminated": -4.0, "action_rate_reward_scale": -0.02, "feet_air_time_reward_scale": 1.0}
+    assert named(carried, "yours") == {"rew_scale_alive": 0.5, **once}, "each with what it is for"
+    reasons = {each.name: each.reason for each in carried.changes if each.treatment == "yours"}
+    assert reasons["rew_scale_alive"].startswith("if the environment pays per step;")
+    assert all("if rewards are multiplied by the cycle time (step_dt)" in reasons[name] for name in once)
 
 
 @pytest.mark.parametrize(
@@ -343,10 +348,17 @@ def test_names_that_look_like_time_are_named(tmp_path: Path) -> None:
     looks = "max_delay: 4, smoothing: 0.9, beta: 0.3, obs_history_len: 6, wrench_prob: 0.1, "
     looks += "patience: 25, max_consecutive: 5, update_every: 10, start_iter: 100, force_prob_range: [0.1, 0.2]"
     others = "max_iterations: 5, log_std: 0.1, scale: 0.5, solver_iteration_count: 4, max_consecutive_success: 0"
+    looks += ", episode_length: 1000, max_episode_length: 1000, action_latency: 2, obs_latency_range: [1, 3]"
     (tmp_path / "env.yaml").write_text(_with_actions(f"  my: {{{looks}}}\n  other: {{{others}}}"))
     (note,) = [each for each in carry(tmp_path / "env.yaml", "10ms").notes if each.startswith("May mean time")]
     names = [each.partition(":")[0] for each in looks.split(", ") if ":" in each]
     assert [each.removeprefix("actions.my.") for each in note.rstrip(".").partition(": ")[2].split(", ")] == names
+
+
+def test_a_motion_of_mjlab_that_plays_a_frame_per_cycle_is_named(tmp_path: Path) -> None:
+    """Its command adds 1 to the time step at each step of the environment."""
+    run = write_run(tmp_path / "run", MJLAB_ENV + "commands: {motion: {motion_file: walk.npz}}\n")
+    assert named(carry(run, "10ms"), "yours")["env.commands.motion.motion_file"] == "walk.npz"
 
 
 @pytest.mark.parametrize(("period", "prob"), [(0, 0.25**0.5), (5, None)])
@@ -394,7 +406,7 @@ def test_a_zoo_entry_and_a_model(tmp_path: Path) -> None:
     text = carried.texts()[0][tmp_path / "ppo.yml"]
     assert yaml.safe_load(text)["Walker2d-v5"] == yaml.safe_load(ZOO)["Walker2d-v5"]
     carried = carry(write_model(tmp_path / "model.zip"), "4ms", from_dt="8ms")
-    assert carried.overrides() == ["n_steps=1024", "batch_size=128"]
+    assert carried.overrides() == (["n_steps=1024", "batch_size=128"], ())
     assert carried.documents()[tmp_path / "model.zip"]["n_steps"] == 1024
     with pytest.raises(InputError, match="is a model that was trained, and stays as it is"):
         carried.texts()
@@ -503,7 +515,7 @@ def test_what_cannot_be_carried_is_refused(content: str, options: dict[str, Any]
 
 
 def test_a_cycle_that_the_physics_cannot_make_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"are 5ms and 10ms\. Or change env\.sim\.dt, which is 0\.005, first\."):
+    with pytest.raises(InputError, match=r"are 5ms and 10ms\. Or change sim\.dt, which is 0\.005, first\."):
         carry(write_run(tmp_path / "run"), "7ms")
     (tmp_path / "a.json").write_text(json.dumps(PLAYGROUND_ENV))
     with pytest.raises(InputError, match="are 8ms and 12ms"):
@@ -512,6 +524,15 @@ def test_a_cycle_that_the_physics_cannot_make_is_refused(tmp_path: Path) -> None
     with pytest.raises(InputError, match="are 16ms and 24ms"):
         carry(tmp_path / "a.json", "20ms")
     assert carry(tmp_path / "a.json", "24ms").changed()["ctrl_dt"] == 0.012
+
+
+@pytest.mark.parametrize("library", ["skrl", "stable-baselines3", "brax"])
+def test_a_library_that_a_file_is_not_of_is_refused(library: str, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run")
+    with pytest.raises(
+        InputError, match=rf"agent\.yaml is of rsl-rl and has no setting of {library}: leave --library out"
+    ):
+        read_configuration(run, library=library)
 
 
 def test_mjlab_s_one_environment_is_a_default_that_its_command_line_replaces(tmp_path: Path) -> None:

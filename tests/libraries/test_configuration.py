@@ -162,6 +162,8 @@ def test_a_model_of_stable_baselines3_without_what_is_pickled(tmp_path: Path) ->
     assert read.unread == ("policy_class", "clip_range")
     sac: dict[str, Any] = {"policy_class": "x", "buffer_size": 100, "gamma": 0.9, "tau": 0.005, "policy_delay": 2}
     assert read_configuration(write_model(tmp_path / "td3.zip", sac)).algorithm == "td3"
+    a2c: dict[str, Any] = {"policy_class": "x", "n_steps": 5, "gamma": 0.9, "gae_lambda": 1.0}
+    assert read_configuration(write_model(tmp_path / "a2c.zip", a2c)).algorithm == "a2c"
 
 
 def test_a_library_that_is_named_and_what_is_looked_for_otherwise(tmp_path: Path) -> None:
@@ -194,11 +196,15 @@ ANCHORS = "decimation: 4\nsim: {dt: 1}\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n
         (RL_GAMES, None, "ppo"),
         (RL_GAMES.replace("a2c_continuous", "amp_continuous"), None, "amp_continuous"),
         (RSL_RL_AGENT.replace("class_name: PPO", "class_name: Distillation"), None, "distillation"),
+        ("n_steps: 512\ngamma: 0.9\nn_timesteps: 100000\n", None, None),  # of PPO or of A2C
+        ("n_steps: 512\ngamma: 0.9\nn_timesteps: 100000\nuse_rms_prop: false\n", None, "a2c"),
         (json.dumps(BRAX), "sac", "unroll_length 20"),
         (json.dumps({"num_timesteps": 5, "discounting": 0.9, "grad_updates_per_step": 8}), "ppo", "grad_updates_per_s"),
     ],
 )
-def test_the_algorithm_is_what_the_file_says(content: str, asked: str | None, algorithm: str, tmp_path: Path) -> None:
+def test_the_algorithm_is_what_the_file_says(
+    content: str, asked: str | None, algorithm: str | None, tmp_path: Path
+) -> None:
     (tmp_path / "a.yaml").write_text(content)
     if asked in (None, algorithm):
         assert read_configuration(tmp_path / "a.yaml", algorithm=asked).algorithm == algorithm

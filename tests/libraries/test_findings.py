@@ -360,8 +360,8 @@ def test_the_meaning_in_seconds() -> None:
         ("decimation", 2.5, "decimation is 2.5: it must be a whole number of at least 1."),
         ("decimation", "four", "decimation is 'four': it must be a whole number of at least 1."),
         ("decimation", -4, "decimation is -4: it must be a whole number of at least 1."),
-        ("sim.dt", "5ms", "sim.dt is '5ms': it must be a number above 0."),
-        ("sim.dt", 0, "sim.dt is 0: it must be a number above 0."),
+        ("sim.dt", "5ms", "sim.dt is '5ms': it must be a number above 0 and below 1, in seconds."),
+        ("sim.dt", 5, "sim.dt is 5: it must be a number above 0 and below 1, in seconds."),
         ("num_steps_per_env", [24], "num_steps_per_env is [24]: it must be a whole number of at least 1."),
         *(
             ("algorithm.gamma", value, f"algorithm.gamma is {value!r}: it must be a number above 0 and at most 1.")

@@ -93,7 +93,7 @@ def test_wrong_exports_are_refused() -> None:
         SAC(dt="16ms").to("rsl-rl")
     with pytest.raises(InputError, match="n_envs is -1"):
         BASELINE.to("sb3", n_envs=-1)
-    with pytest.raises(InputError, match="state action_size"):
+    with pytest.raises(InputError, match="give action_size"):
         SAC(dt="16ms", target_entropy=-2).to("stoix")
     with pytest.raises(InputError, match="give action_size"):
         SAC.from_("tianshou", dt="16ms", target_entropy_coefficient=-1)

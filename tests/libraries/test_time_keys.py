@@ -50,6 +50,29 @@ def test_a_whole_configuration_of_isaac_lab_at_half_the_cycle_time() -> None:
     assert exported.unknown == ()
 
 
+@pytest.mark.parametrize(
+    ("library", "said", "name"),
+    [
+        ("isaac-lab", {"num_steps_per_env": 24}, "max_iterations"),
+        ("rl-games", {"horizon_length": 24, "minibatch_size": 8, "gamma": 0.9, "tau": 0.9}, "max_epochs"),
+        ("skrl", {}, "timesteps"),
+    ],
+)
+@pytest.mark.parametrize("rule", ["baseline", "dt-aware"])
+@pytest.mark.parametrize("number", [4096, 1024])
+def test_a_training_lasts_as_many_seconds_by_any_rule(
+    library: str, said: dict[str, Any], name: str, rule: str, number: int
+) -> None:
+    """The agent steps of a training, from the sizes that are written: as many seconds of experience in all."""
+    before = PPO.from_(library, dt="20ms", n_envs=4096, **said, **{name: 1500})
+    after = before.at("10ms", rule).to(library, n_envs=number)
+    rollout = {"isaac-lab": "num_steps_per_env", "rl-games": "horizon_length"}.get(library)
+    per_count = [values[rollout] if rollout else 1 for values in (before.to(library), after)]
+    assert after[name] * per_count[1] * number * 0.01 == 1500 * per_count[0] * 4096 * 0.02
+    kept = name != "timesteps" and rule == "dt-aware"
+    assert any("it counts batches, which last as long" in note for note in after.notes) == kept
+
+
 def test_there_and_back_is_the_same_configuration() -> None:
     there = PPO.from_("isaac-lab", dt="20ms", n_envs=4096, **ANYMAL).at("10ms", "scaled").to("isaac-lab")
     back = PPO.from_("isaac-lab", dt="10ms", n_envs=4096, **there).at("20ms", "scaled").to("isaac-lab")
@@ -185,6 +208,15 @@ def test_noise_of_sensors_is_no_reward(scales: str) -> None:
     assert by_name[f"reward_config.scales.{scales}"].new == (1.0 if scales == "tracking_lin_vel" else 0.5)
 
 
+def test_playground_s_rewards_are_carried_from_its_words_as_from_its_files() -> None:
+    said: dict[str, Any] = {
+        "ctrl_dt": 0.02,
+        **{f"reward_config.scales.{name}": -1.0 for name in ("action_rate", "alive")},
+    }
+    exported = PPO.from_("playground", dt="20ms", **said).at("40ms").to("playground")
+    assert ([exported[name] for name in said], exported.unknown) == ([0.04, -0.5, -1.0], ())
+
+
 @pytest.mark.parametrize("library", ["rsl-rl", "skrl", "rl-games"])
 def test_isaac_lab_s_environment_is_known_beside_any_agent(library: str) -> None:
     settings = {"env.sim.dt": 0.005, "env.decimation": 4, "env.rewards.termination_penalty.weight": -200}
@@ -194,6 +226,8 @@ def test_isaac_lab_s_environment_is_known_beside_any_agent(library: str) -> None
 
 
 def test_isaac_lab_s_number_of_environments_is_known_beside_any_agent() -> None:
+    flag: dict[str, Any] = {"num_envs": 4096, "num_steps_per_env": 24}  # as its scripts call it
+    assert PPO.from_("isaac-lab", dt="20ms", **flag).batch == 24 * 4096
     number: dict[str, Any] = {"env.scene.num_envs": 4096}
     said: dict[str, Any] = {"gamma": 0.99, "tau": 0.95, "horizon_length": 24, "minibatch_size": 24_576}
     read = PPO.from_("rl-games", dt="20ms", params={"config": said}, **number)

@@ -13,6 +13,8 @@ from cycletime.errors import InputError
 from cycletime.libraries.carry_configuration import carry_configuration
 from cycletime.libraries.config_search import find_configurations
 from cycletime.libraries.configuration import read_configuration
+from cycletime.tasks.cycle_time import CycleTime
+from cycletime.tasks.retime import retime
 from tests.libraries.zoo_transfer import transfer_entry
 
 WRAPPER = "cycletime.tasks.CycleTime"
@@ -153,4 +155,15 @@ def test_a_mini_batch_greater_than_the_batch_is_read_as_stable_baselines3_reads_
 def test_of_a_shorter_cycle_it_is_said_whether_retime_knows_the_environment(env_id: str, knows: bool) -> None:
     result = transfer_entry(f"{env_id}:\n  gamma: 0.9\n", env_id, "ppo", "50ms", "25ms")
     can = "makes it do so" if knows else "can, once register_retiming describes it"
-    assert any(note.endswith(f"must step every 25ms (cycletime.tasks.retime {can}).") for note in result.notes)
+    assert any(f"must step every 25ms (cycletime.tasks.retime {can}); rename" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(("new", "step"), [("75ms", "25ms"), ("15ms", "5ms"), ("25ms", "25ms"), ("120ms", "10ms")])
+def test_the_step_that_it_names_is_one_that_retime_can_make(new: str, step: str) -> None:
+    result = transfer_entry("Pendulum-v1:\n  gamma: 0.9\n", "Pendulum-v1", "ppo", "50ms", new)
+    (note,) = [each for each in result.notes if each.startswith("No env_wrapper was written")]
+    assert f"must step every {step} (" in note
+    assert (f"and CycleTime hold each action for {Duration(new)};" in note) == (new != step)
+    env = CycleTime(retime("Pendulum-v1", step), new)
+    assert Duration(env.dt) == Duration(new)
+    env.close()

@@ -25,9 +25,9 @@ from cycletime.cli.options import (
 from cycletime.cli.transfer_file import TransferFile
 from cycletime.duration import DurationLike
 from cycletime.errors import InputError
-from cycletime.libraries import LIBRARIES, LibraryValues, given_cycle_time, read_settings
+from cycletime.libraries import LIBRARIES, given_cycle_time, read_settings
 from cycletime.libraries.names import library_name
-from cycletime.libraries.on_policy import MANY_ENVIRONMENTS, ONE_ENVIRONMENT, notes_on_environments
+from cycletime.libraries.on_policy import notes_on_environments
 from cycletime.libraries.time_keys import cycle_time_names
 from cycletime.rules import A2C, ALGORITHMS, PPO, Hyperparameters
 from cycletime.rules.hyperparameters import explain_values, nest_names, transfer_as_json
@@ -90,12 +90,15 @@ class TransferValues:
             old = before.library_source.n_envs if before.library_source else self.n_envs or 1
             words = LIBRARIES[exported.library][self.kind.algorithm]
             notes = (*notes, *notes_on_environments(words, before, carried, old, self.to_num_envs))
-        if exported and exported.library == "isaac-lab" and self.to_num_envs is not None:
+        says_number = any(name.endswith("num_envs") for name in exported or ())
+        if exported and exported.library == "isaac-lab" and self.to_num_envs is not None and not says_number:
             number = {"env.scene.num_envs": self.to_num_envs}  # else the rollouts would make another batch
             exported = replace(exported, by_name={**exported, **number})
+        names = cycle_time_names(exported.library) if exported and carried.dt != before.dt else ""
+        if exported and names and not given_cycle_time(exported.library, exported):
+            notes = (*notes, f"Set {names} so that the cycle time is {carried.dt}.")
         if self.json:
-            library = {"library": _library_json(exported)} if exported else {}
-            print(json.dumps({**transfer_as_json(carried, notes), **library}, indent=2))
+            print(json.dumps(transfer_as_json(carried, notes, exported), indent=2))
         else:
             print(explain_values(carried, notes, exported, self.explain))
         return 0
@@ -126,8 +129,6 @@ def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperpar
     no_default = [number.name] if number and (options.n_envs is not None or number.default is None) else []
     words_used = {name: value for name, value in values.to(library).items() if name not in (*whole, *no_default)}
     notes = () if given else _notes_on_baseline(words_used, {}, f"the default of {library}")
-    if options.n_envs is None and source and source.n_envs == 1 and source.library in MANY_ENVIRONMENTS:
-        notes = (*notes, ONE_ENVIRONMENT)
     return replace(values, **given), notes
 
 
@@ -184,16 +185,6 @@ def _tuned(
 def _notes_on_baseline(baseline: Mapping[str, object], given: Mapping[str, object], whose: str) -> tuple[str, ...]:
     left_out = [f"{name} {value}" for name, value in baseline.items() if name not in given]
     return (f"Not given, so {whose}: {', '.join(left_out)}.",) if left_out else ()
-
-
-def _library_json(exported: LibraryValues) -> dict[str, Any]:
-    return {
-        "name": exported.library,
-        "values": dict(exported),
-        "exact": exported.exact,
-        "notes": list(exported.notes),
-        "unknown": list(exported.unknown),
-    }
 
 
 _MEANINGS = {

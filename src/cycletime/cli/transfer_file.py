@@ -96,7 +96,8 @@ class TransferFile:
         from cycletime.libraries.config_edit import as_yaml, is_editable
 
         if self.form == "overrides":
-            return "\n".join([*carried.overrides(), ""]), ()
+            words, notes = carried.overrides()
+            return "\n".join([*words, ""]), notes
         if self.form == "json" or (self.form == "yaml" and carried.before.files[0].kind != "yaml"):
             documents = {path.name: each for path, each in carried.documents().items()}
             whole = next(iter(documents.values())) if len(documents) == 1 else documents
@@ -108,16 +109,21 @@ class TransferFile:
             names = [f"--- # {path.name}\n" if len(texts) > 1 else "" for path in texts]
             return "".join(name + text for name, text in zip(names, texts.values(), strict=True)), notes
         if self.form == "diff":
-            return "".join(_diff(carried, path, text) for path, text in texts.items()), notes
+            root = Path.cwd() if self.path.resolve().is_relative_to(Path.cwd()) else self.path.resolve()
+            root = root.parent if root.is_file() else root
+            names = [path.resolve().relative_to(root).as_posix() for path in texts]  # 'patch' refuses others
+            diffs = [_diff(carried, *each) for each in zip(texts, names, texts.values(), strict=True)]
+            elsewhere = (f"Apply it with: patch -d {root} -p0.",) if root != Path.cwd() else ()
+            return "".join(diffs), (*notes, *elsewhere)
         return "", notes
 
 
-def _diff(carried: CarriedConfiguration, path: Path, text: str) -> str:
+def _diff(carried: CarriedConfiguration, path: Path, name: str, text: str) -> str:
     """A unified diff, with the reasons before it, where 'patch' passes over them."""
     before = next(file.text for file in carried.before.files if file.path == path)
     changes = [each for each in carried.changes if each.file.path == path and each.treatment == "carried"]
     reasons = [f"# {each.name}: {_value(each.old)} -> {_value(each.new)}: {each.reason}\n" for each in changes]
-    lines = unified_diff(before.splitlines(keepends=True), text.splitlines(keepends=True), str(path), str(path))
+    lines = unified_diff(before.splitlines(keepends=True), text.splitlines(keepends=True), name, name)
     return "".join([*reasons, *(line if line.endswith("\n") else f"{line}\n" for line in lines)])
 
 

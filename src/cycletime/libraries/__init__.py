@@ -15,15 +15,21 @@ from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, did_you_mean
 from cycletime.libraries.names import ALIASES, DISPLAY_NAMES, LIBRARIES, Table, library_name, table_names
 from cycletime.libraries.off_policy import OffPolicyTable
-from cycletime.libraries.parameters import ParamName, SettingsReader, flatten_settings, setting_prefixes
+from cycletime.libraries.on_policy import KEEPS_THE_COUNT, MANY_ENVIRONMENTS, ONE_ENVIRONMENT
+from cycletime.libraries.parameters import POSITIVE, ParamName, SettingsReader, fits, flatten_settings, setting_prefixes
 from cycletime.libraries.synonyms import our_fields
 from cycletime.libraries.time_keys import (
     TimeChange,
     canonical_names,
     carry_time_keys,
-    cycle_time_names,
+    check_physics,
+    find_key,
+    kind_name,
+    library_keys,
     means_time,
+    misspelt_key,
     stated_cycle_time,
+    time_needs,
     time_notes,
 )
 from cycletime.rules.hyperparameters import Hyperparameters, LibrarySource, LibraryValues
@@ -36,7 +42,7 @@ __all__ = ["LIBRARIES", "LibraryValues", "export_values", "given_cycle_time", "r
 
 H = TypeVar("H", bound=Hyperparameters)
 _RATE_SCHEDULES = ("schedule", "learning_rate_scheduler", "lr_schedule")
-_ENV_COUNTS = ("env.scene.num_envs", "scene.num_envs")
+_ENV_COUNTS = ("env.scene.num_envs", "scene.num_envs", "num_envs")
 """The number of environments on Isaac Lab's command line, beside agents whose words have none."""
 
 
@@ -44,6 +50,7 @@ def export_values(values: Hyperparameters, library: str, n_envs: int | None) -> 
     """The values in a library's words, the nearest that it can express."""
     name, words = _find_table(library, values.algorithm)
     source = values.library_source if values.library_source and values.library_source.library == name else None
+    not_said = [ONE_ENVIRONMENT] if n_envs is None and source is None and name in MANY_ENVIRONMENTS else []
     if n_envs is None:
         n_envs = source.n_envs if source else 1
     n_envs = check_count("n_envs", n_envs)
@@ -54,23 +61,28 @@ def export_values(values: Hyperparameters, library: str, n_envs: int | None) -> 
     display_name = DISPLAY_NAMES.get(name, name)
     remarks = words.remarks if isinstance(words, OffPolicyTable) else {}
     differences = _differences(values, understood, display_name, n_envs, remarks)
-    notes = [*differences, *(note.format(library=display_name) for note in notes)]
+    notes = [*differences, *(note.format(library=display_name) for note in notes), *not_said]
     if source:
         together = words.said_together if isinstance(words, OffPolicyTable) else ()
         first_read = read_settings(type(values), source.library, source.dt, source.n_envs, source.values)
         at_first = _settings_for(first_read, words, source.n_envs)[0]
         said = _merge_source(source, said, at_first, together)
+        said |= dict.fromkeys([each for each in _ENV_COUNTS if each in said], n_envs)
         known = table_names(words)
         known |= setting_prefixes(known)
-        changes: list[TimeChange] = []
+        keys, changes = library_keys(name, source.values), list[TimeChange]()
         if values.dt != source.dt or n_envs != source.n_envs:
             moved = together if any(said.get(each) != source.values.get(each) for each in together) else ()
             by_rule = () if isinstance(words, OffPolicyTable) else at_first  # which may come out the same
             kept = [each for each, value in source.values.items() if said.get(each) == value]
             left = [each for each in kept if each not in (*moved, *by_rule)]
             ruled = {each: value for each, value in said.items() if value != source.values.get(each)}
-            envs = Fraction(n_envs, source.n_envs)
-            changes = carry_time_keys(name, source.values, values.dt / source.dt, left, None, envs, ruled)
+            envs, rho = Fraction(n_envs, source.n_envs), values.dt / source.dt
+            check_physics(name, source.values, source.dt, values.dt)
+            lasted, lasts = (each.seconds().get("batch", 1.0) for each in (first_read, values))
+            ratio = Fraction(lasts / lasted).limit_denominator(1000)
+            longer = ratio if abs(ratio - 1) > KEEPS_THE_COUNT else Fraction(1)  # which is rounding
+            changes = carry_time_keys(name, source.values, rho, left, keys, envs, longer, ruled)
             said |= {each.name: each.new for each in changes if each.treatment == "carried"}
             notes += time_notes(changes)
             carries_rate = getattr(values, "learning_rate", None) != getattr(first_read, "learning_rate", None)
@@ -78,10 +90,11 @@ def export_values(values: Hyperparameters, library: str, n_envs: int | None) -> 
                 if each.rpartition(".")[2] in _RATE_SCHEDULES and "adaptive" in str(value).lower():
                     notes.append(f"{each} {value} leaves the carried learning rate at once.")
         known = {*known, *_ENV_COUNTS}
-        unknown = tuple(each for each in source.values if each not in known and not means_time(name, each))
+        left = [each for each in source.values if each not in known]
+        unknown = tuple(each for each in left if not find_key(keys, kind_name(each, source.values)))
         named = tuple(each._replace(name=source.spelling.get(each.name, each.name)) for each in changes)
-        return LibraryValues(name, _spelled(source, said, known), tuple(notes), not differences, unknown, named)
-    return LibraryValues(name, said, tuple(notes), exact=not differences)
+        return LibraryValues(name, _spelled(source, said, known), tuple(notes), not differences, unknown, named, n_envs)
+    return LibraryValues(name, said, tuple(notes), exact=not differences, n_envs=n_envs)
 
 
 def _spelled(source: LibrarySource, said: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
@@ -114,7 +127,11 @@ def read_settings(cls: type[H], library: str, dt: DurationLike, n_envs: int | No
         defaults = {name: value for name, value in usual.items() if value is not None}
     said_rates, default_rates = words.rates.read(given)
     fields |= said_rates
-    given.refuse_slips(cycle_time_names(name).split(" and "))
+    needs = {**time_needs(name), **dict.fromkeys(("episode_length_s", "env.episode_length_s"), POSITIVE)}
+    given.refuse_slips([*needs, *(misspelt_key(name, each) for each in given.values)])
+    for each in needs:
+        if each in given.values and not fits(given.values[each], needs[each]):
+            raise InputError(f"{name}'s {each} is {given.values[each]!r}: it must be {needs[each]}.")
     spelling = {new: old for old, new in canonical.items() if means_time(name, new) or new in given.known}
     branches = setting_prefixes(given.known) | setting_prefixes(spelling.values())
     parts = flatten_settings(values, branches)
@@ -135,7 +152,8 @@ def read_settings(cls: type[H], library: str, dt: DurationLike, n_envs: int | No
     except InputError as error:
         ours, what, wrong = str(error).partition(" is ")
         theirs = [each for each, field in our_fields(name, cls.algorithm).items() if field == ours and each in whole]
-        raise InputError(f"{name}'s {theirs[0]}{what}{wrong}" if theirs else str(error)) from error
+        known = f"{name}'s {theirs[0]}{what}{wrong}" if theirs else str(error)
+        raise InputError(" ".join([known, *(given.notes if ours == "minibatch" else ())])) from error
 
 
 def given_cycle_time(library: str, values: Mapping[str, object]) -> Duration | None:
@@ -194,8 +212,10 @@ def _find_table(library: str, algorithm: str) -> tuple[str, Table]:
 def _read_n_envs(given: SettingsReader, word: ParamName | None, n_envs: int | None) -> int:
     names = [*([word.name] if word else []), *(each for each in _ENV_COUNTS if each in given.values)]
     found = {each: given.optional_number(each) for each in names}
-    usual = word.default if word else None
-    number = next((each for each in (n_envs, *found.values(), usual) if each is not None), 1)
+    stated = [each for each in (n_envs, *found.values(), word.default if word else None) if each is not None]
+    if not stated and given.library in MANY_ENVIRONMENTS:
+        given.notes.append(ONE_ENVIRONMENT)
+    number = stated[0] if stated else 1
     for name, said in found.items():
         if said not in (None, number):
             raise InputError(f"n_envs is {number} and {given.library}'s {name} is {said}: give one of them.")

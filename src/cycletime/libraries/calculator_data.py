@@ -15,7 +15,7 @@ from cycletime.rules import ALGORITHMS, quantities
 from cycletime.rules.hyperparameters import Hyperparameters
 from cycletime.rules.laws import ENTROPY_FORMULA
 from cycletime.rules.quantities import Quantity, SecondsFormula
-from cycletime.rules.rule import HORIZON_FIELDS
+from cycletime.rules.rule import HORIZON_FIELDS, MANY_ENVIRONMENTS
 
 SECONDS_FORMULAS: Mapping[SecondsFormula, str] = {
     quantities.steps_in_seconds: "x * dt",
@@ -48,7 +48,9 @@ def _algorithm(kind: type[Hyperparameters]) -> dict[str, Any]:
         "has_action_size": any(each.name == "action_size" for each in fields(kind)),
         "rules": {name: {field: law.formula for field, law in rule.laws.items()} for name, rule in kind.rules.items()},
         "recommended": {
-            **{state: advice._asdict() for state, advice in kind.recommended._asdict().items()},
+            "untuned": kind.recommended.untuned._asdict(),
+            "tuned": kind.recommended.tuned._asdict(),
+            "many": {"environments": MANY_ENVIRONMENTS, "why": kind.recommended.many},
             "defaults": {field: value for field, value in baseline.stated().items() if field in HORIZON_FIELDS},
         },
         "rules_of": kind.rules_of,
@@ -58,13 +60,9 @@ def _algorithm(kind: type[Hyperparameters]) -> dict[str, Any]:
 
 def _quantity(quantity: Quantity) -> dict[str, Any]:
     return {
-        "field": quantity.field,
-        "symbol": quantity.symbol,
+        **vars(quantity),
         "low": quantity.low if isfinite(quantity.low) else None,
         "high": quantity.high if isfinite(quantity.high) else None,
-        "low_allowed": quantity.low_allowed,
-        "whole": quantity.whole,
-        "span": quantity.span,
         "seconds": SECONDS_FORMULAS[quantity.seconds] if quantity.span else None,
         "is_horizon": quantity.is_horizon,
     }

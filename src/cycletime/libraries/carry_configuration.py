@@ -5,14 +5,16 @@ The agent's values follow a rule; the rest follows what `cycletime.libraries.tim
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import inf
 from pathlib import Path
+from shlex import quote as quote_word
 from typing import Any, NamedTuple
 
-from cycletime.duration import Duration, DurationLike, cycle_steps
+from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, quote
 from cycletime.libraries import export_values, read_settings
 from cycletime.libraries.config_edit import changed_document, is_editable, rewrite_file
@@ -29,6 +31,7 @@ from cycletime.libraries.time_keys import (
     Treatment,
     canonical_names,
     carry_time_keys,
+    check_physics,
     cycle_time_names,
     environment_keys,
     looks_like_time,
@@ -42,6 +45,11 @@ from cycletime.rules.sac import SAC, OffPolicy
 
 _MOST_NAMED = 5
 _MINIBATCHES = "n_minibatches"
+_PLAYGROUND_FLAGS = (
+    *("num_timesteps", "reward_scaling", "episode_length", "unroll_length", "num_minibatches", "discounting"),
+    *("learning_rate", "num_envs", "batch_size", "clipping_epsilon"),
+)
+"""What of its trainer's settings the command line of MuJoCo Playground takes."""
 
 
 class Change(NamedTuple):
@@ -54,6 +62,7 @@ class Change(NamedTuple):
     reason: str
     file: ConfigFile
     path: KeyPath
+    side: Side = "agent"
 
     @property
     def line(self) -> int | None:
@@ -87,16 +96,30 @@ class CarriedConfiguration:
     def documents(self) -> dict[Path, Any]:
         return {file.path: changed_document(file, changes) for file, changes in self._by_file()}
 
-    def overrides(self) -> list[str]:
-        library = self.before.library
-        dashes = "--" if self.before.files[0].kind == "flags" or library in ("cleanrl", "lerobot") else ""
-        names = {name: name.replace("_", "-") if library == "cleanrl" else name for name in self.changed()}
-        sections, file = [*self.before.sections.values()], self.before.files[0].path.name
-        if len(sections) == 1 and not sections[0].prefix:  # one of Isaac Lab's files, whose names begin so there
-            of_isaac_lab = "env." if sections[0].environment == "isaac-lab" else ""
-            names = {name: ("agent." if file == "agent.yaml" else of_isaac_lab) + names[name] for name in names}
-        texts = {name: str(value).replace(" ", "") for name, value in self.changed().items()}  # a list is one word
-        return [f"{dashes}{names[name]}={text}" for name, text in texts.items()]
+    def overrides(self) -> tuple[list[str], tuple[str, ...]]:
+        """Words for the library's command line, and a note on what has none there."""
+        library, sections, file = self.before.library, self.before.sections, self.before.files[0]
+        changes = [each for each in self.changes if each.treatment == "carried"]
+        if library in ("brax", "mujoco-playground") or self.before.environment == "mujoco-playground":
+            return self._playground_flags(changes)
+        of_mjlab = self.before.environment == "mjlab"
+        dashes = "--" if file.kind == "flags" or library in ("cleanrl", "lerobot") or of_mjlab else ""
+        if len(sections) == 1 and not any(each.prefix for each in sections.values()):  # a file of Isaac Lab's alone
+            of_agent = library in MANY_ENVIRONMENTS or file.path.name == "agent.yaml"
+            dashes += "env." if self.before.environment else "agent." if of_agent else ""
+        names = [each.name.replace("_", "-") if library == "cleanrl" else each.name for each in changes]
+        texts = [str(each.new).replace(" ", "") for each in changes]  # a list is one word
+        return [f"{dashes}{name}={text}" for name, text in zip(names, texts, strict=True)], ()
+
+    def _playground_flags(self, changes: list[Change]) -> tuple[list[str], tuple[str, ...]]:
+        local = [(each.name.removeprefix(self.before.sections[each.side].prefix), each) for each in changes]
+        environment = {name: each.new for name, each in local if each.side == "environment"}
+        flags = {name: each.new for name, each in local if each.side == "agent" and name in _PLAYGROUND_FLAGS}
+        left = [f"{name} {each.new}" for name, each in local if name not in flags and each.side == "agent"]
+        if environment:
+            flags["playground_config_overrides"] = quote_word(json.dumps(environment, separators=(",", ":")))
+        note = f"Playground's trainers have no flag for {', '.join(left)}: set it in the trainer's configuration."
+        return [f"--{name}={value}" for name, value in flags.items()], (note,) if left else ()
 
     def _by_file(self) -> Iterator[tuple[ConfigFile, dict[KeyPath, Any]]]:
         for read in self.before.files:
@@ -131,7 +154,8 @@ def carry_configuration(
     if n_envs is None and (to_num_envs or configuration.library == "rl-games"):
         raise InputError(f"{configuration.name} does not say the number of environments: give --num-envs.")
     transfer = _Transfer(configuration, before_dt, after_dt, n_envs, to_num_envs, rule, part_names(also), action_size)
-    transfer.check_physics()
+    said = {**{name: each.value for name, each in configuration.canonical.items()}, **configuration.of("environment")}
+    check_physics(configuration.environment or configuration.library or "", said, before_dt, after_dt)
     values, rows, notes = transfer.carry_agent() if configuration.library else (None, [], [])
     changes = (*rows, *transfer.carry_environment(), *transfer.carry_num_envs())
     if not changes and after_dt != before_dt:
@@ -162,6 +186,10 @@ def _from_dt(configuration: Configuration, given: DurationLike | None) -> Durati
 
 
 def _n_envs(configuration: Configuration, given: int | None) -> int | None:
+    for name in ("scene.num_envs", "num_envs"):
+        stated = configuration.env.get(name) or configuration.canonical.get(name)
+        if stated and isinstance(stated.value, str) and "${" not in stated.value:
+            check_count(stated.name, stated.value)
     said = configuration.n_envs.value if configuration.n_envs else None
     if configuration.is_zoo_entry and "n_envs" in configuration.settings:
         number = configuration.settings["n_envs"].value
@@ -211,19 +239,6 @@ class _Transfer:
     def rho(self) -> Fraction:
         return self.to_dt / self.from_dt
 
-    def check_physics(self) -> None:
-        """Refuse a cycle time that is no whole number of the physics' steps."""
-        configuration = self.configuration
-        if (step := configuration.physics_step) is None:
-            return
-        repeats = configuration.setting("action_repeat")
-        of_playground = (configuration.environment or configuration.library) == "mujoco-playground"
-        held = repeats.value if repeats and of_playground else 1
-        try:
-            cycle_steps(self.to_dt, Duration(step.value) * held)
-        except InputError as error:
-            raise InputError(f"{error} Or change {step.name}, which is {step.value}, first.") from None
-
     def carry_agent(self) -> tuple[Hyperparameters, list[Change], list[str]]:
         configuration = self.configuration
         library, algorithm = configuration.library, configuration.algorithm
@@ -240,7 +255,7 @@ class _Transfer:
         exported = export_values(_without_noise(after), library, self.to_num_envs or self.n_envs)
         times = self._time_changes(library, exported.time_changes)
         rows = self._rule_changes(library, exported, {each.name for each in times}, before, after)
-        rows += [self._time_change("agent", each) for each in times]
+        rows += self._time_rows("agent", times)
         notes = [note for note in exported.notes if not note.startswith(TIME_NOTES)]
         if "memory.memory_size" in configuration.of("agent"):
             notes = [note for note in notes if "RandomMemory" not in note]  # the file says it: -1, or as the rollout
@@ -297,7 +312,7 @@ class _Transfer:
             said["batch_size"] = int(Fraction(rollouts * self.n_envs, count))
         if self.action_size is not None and issubclass(kind, SAC):
             said["action_size"] = self.action_size
-        values = read_settings(kind, library, self.from_dt, self.n_envs, said)
+        values = read_settings(kind, library, self.from_dt, self.n_envs or 1, said)
         if "exploration-noise" not in self.also or not self.configuration.is_zoo_entry:
             return values
         noise = settings.get(NOISE)
@@ -354,8 +369,9 @@ class _Transfer:
         settings = self.configuration.of("environment")
         keys = environment_keys(environment, settings, trainer=False)
         envs = Fraction(self.to_num_envs or 1, (self.n_envs if self.to_num_envs else None) or 1)
-        changes = carry_time_keys(environment, settings, self.rho, list(settings), keys, envs)
-        return [self._time_change("environment", each) for each in changes]
+        return self._time_rows(
+            "environment", carry_time_keys(environment, settings, self.rho, list(settings), keys, envs)
+        )
 
     def carry_num_envs(self) -> list[Change]:
         if self.to_num_envs is None or self.to_num_envs == self.n_envs:
@@ -368,17 +384,17 @@ class _Transfer:
             if name in names and value == self.n_envs
         ]
 
-    def _change(self, side: Side, local_name: str, new: object, reason: str) -> Change:
+    def _change(
+        self, side: Side, local_name: str, new: object, reason: str, treatment: Treatment = "carried"
+    ) -> Change:
         root = self.configuration.sections[side]
-        setting = self.configuration.settings.get(root.prefix + local_name)
-        if setting is None:  # what the file leaves to the library
-            path = (*root.path, *local_name.split("."))
-            return Change(root.prefix + local_name, None, new, "carried", reason, root.file, path)
-        return Change(setting.name, setting.value, new, "carried", reason, root.file, setting.path)
+        name, path = root.prefix + local_name, (*root.path, *local_name.split("."))
+        setting = self.configuration.settings.get(name)  # None of what the file leaves to the library
+        old, path = (setting.value, setting.path) if setting else (None, path)
+        return Change(name, old, new, treatment, reason, root.file, path, side)
 
-    def _time_change(self, side: Side, change: TimeChange) -> Change:
-        made = self._change(side, change.name, change.new, change.reason)
-        return made._replace(treatment=change.treatment)
+    def _time_rows(self, side: Side, changes: Collection[TimeChange]) -> list[Change]:
+        return [self._change(side, each.name, each.new, each.reason, each.treatment) for each in changes]
 
     def _reason(self, library: str, name: str, before: Hyperparameters, after: Hyperparameters) -> str:
         """The rule's formula for what a name means, and its seconds before and after."""

@@ -18,19 +18,20 @@ from cycletime.errors import InputError, unknown_name_error
 from cycletime.libraries.config_files import ConfigFile, is_pickled, read_config_file
 from cycletime.libraries.names import LIBRARIES, Table, library_name, table_names
 from cycletime.libraries.on_policy import Brax, Counted, Puffer, Sized
-from cycletime.libraries.parameters import ParamName, is_near
+from cycletime.libraries.parameters import DISCOUNT, SHARE, WHOLE, ParamName, fits, is_near
 from cycletime.libraries.plain_yaml import KeyPath, is_saved_ordered_dict, repeated_keys
 from cycletime.libraries.recognise import is_zoo_file, recognise_algorithm, recognise_parts, simulated_environment
 from cycletime.libraries.time_keys import (
     ENVIRONMENT_KEYS,
     PREFIXES,
     canonical_names,
-    cycle_time_names,
     environment_keys,
     find_key,
     kind_name,
     means_time,
+    physics_step_name,
     stated_cycle_time,
+    time_needs,
 )
 from cycletime.libraries.yaml_edit import effective_entry
 from cycletime.rules import ALGORITHMS
@@ -48,8 +49,6 @@ _SUFFIXES = (".json", ".yaml", ".yml", ".zip")
 _MOST_FILES = 40
 _LONG_NUMBER = re.compile(r"\d+\.\d{7,}")
 _COUNTS = ("rollout", "size", "unroll", "horizon", "count", "minibatch", "trajectories")
-_WHOLE, _POSITIVE = "a whole number of at least 1", "a number above 0"
-_SHARE, _DISCOUNT = "a number from 0 to 1", "a number above 0 and at most 1"
 _EXPONENT = re.compile(r"[-+]?(\d{1,30}\.?\d{0,30}|\.\d{1,30})[eE][-+]?\d{1,4}")
 
 
@@ -120,16 +119,17 @@ class Configuration:
                     f"{name} is of no library that was recognised: {why} num_steps_per_env), or give the other alone."
                 )
                 yield "not-recognised", says, name
-        of_cycle = [*filter(None, re.split(" and | or ", cycle_time_names(self.environment or self.library or "")))]
+        cycle_needs = time_needs(self.environment or self.library or "")
+        of_cycle = [*cycle_needs]
         tables = table_names(self.table)
         for side, known in ((self.env, of_cycle[:1] + of_cycle[1:][-1:]), (self.canonical, sorted(tables))):
             missing = [name for name in known if name not in side]
             for name, each in side.items():
                 if meant := next((one for one in missing if name not in tables and is_near(name, one)), None):
                     yield "misspelt", f"{each.name} is no setting that is known; did you mean {meant}?", each.place
-        words = {"discount": _DISCOUNT, "trace_decay": _SHARE, **dict.fromkeys(_COUNTS, _WHOLE)}
+        words = {"discount": DISCOUNT, "trace_decay": SHARE, **dict.fromkeys(_COUNTS, WHOLE)}
         needed = {word.name: needs for each, needs in words.items() if (word := getattr(self.table, each, None))}
-        for name, needs in {**needed, **dict(zip(of_cycle, (_POSITIVE, _WHOLE, _WHOLE), strict=False))}.items():
+        for name, needs in {**needed, **cycle_needs}.items():
             stated = self.canonical.get(name) or self.env.get(name)
             if stated and not self._fits(stated, needs):
                 yield "impossible", f"{stated.name} is {stated.value!r}: it must be {needs}.", stated.place
@@ -139,8 +139,7 @@ class Configuration:
         if isinstance(value, bool) or not isinstance(value, int | float):
             # What another program fills in, or what source computes.
             return "${" in value if isinstance(value, str) else value is None and not self.uses_defaults
-        most = 1 if needs in (_SHARE, _DISCOUNT) else 1e15
-        return (0 < value <= most and (needs != _WHOLE or value == int(value))) or (value == 0 and needs == _SHARE)
+        return fits(value, needs)
 
     def of(self, side: Side) -> dict[str, Any]:
         """One side's values by their local names."""
@@ -171,8 +170,7 @@ class Configuration:
 
     @cached_property
     def physics_step(self) -> Setting | None:
-        names = {"mjlab": "sim.mujoco.timestep", "mujoco-playground": "sim_dt"}
-        return self.setting(names.get(self.environment or self.library or "", "sim.dt"))
+        return self.setting(physics_step_name(self.environment or self.library or ""), "sim.dt")
 
     @property
     def physics_dt_s(self) -> float | None:
@@ -440,6 +438,16 @@ class Section:
     agent: str | None
     environment: str | None
     is_zoo_entry: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a library none of whose settings is there, where another's are."""
+        others = [part.agent for part in recognise_parts(self.values) if part.agent not in (None, self.agent)]
+        known = {name for words in LIBRARIES.get(self.agent or "", {}).values() for name in table_names(words)}
+        names = [name for name, _, _ in _flatten(self.values, ())] if others and known else []
+        if names and not known & {*canonical_names(self.agent or "", names, known).values()}:
+            raise InputError(
+                f"{self.file.path} is of {others[0]} and has no setting of {self.agent}: leave --library out."
+            )
 
     @property
     def side(self) -> Side:

@@ -185,6 +185,7 @@ class OffPolicyTable:
             updates = self.updates.write(update_rhythm(values.updates_per_step), n_envs, values)
         tau = values.target_smoothing
         moves = updates.get(self.updates_per_target_move.name, 1) if self.updates_per_target_move else 1
+        entropy, size = (values.target_entropy, values.action_size) if isinstance(values, SAC) else (None, None)
         pairs = [
             (self.discount, values.discount),
             (self.tau, tau),
@@ -192,7 +193,7 @@ class OffPolicyTable:
             (self.replay, self._counted("replay_capacity", values.replay_capacity, n_envs)),
             (self.minibatch, values.minibatch),
             *((word, self._counted("warmup_steps", values.warmup_steps, n_envs)) for word in self.warmup),
-            (self.entropy, self._entropy(values) if isinstance(values, SAC) else None),
+            (self.entropy, entropy and entropy / self._dimensions(size)),
         ]
         return {word.name: value for word, value in pairs if word is not None and value is not None} | updates
 
@@ -208,7 +209,10 @@ class OffPolicyTable:
         fields: dict[str, Any] = {"discount": given.number(self.discount), "minibatch": minibatch}
         if issubclass(kind, SAC):
             fields["action_size"] = given.optional_number("action_size")
-            readers["target_entropy"] = lambda: self._read_entropy(given, fields["action_size"])
+            size = fields["action_size"]
+            readers["target_entropy"] = lambda: (
+                None if (said := _optional(given, self.entropy)) is None else said * self._dimensions(size)
+            )
         for name, read in readers.items():
             try:
                 fields[name] = read()
@@ -251,20 +255,13 @@ class OffPolicyTable:
             raise InputError(f"{given.library}'s {both} differ: give one of them, as the warm-up.")
         return next(iter(said.values()), None)
 
-    def _entropy(self, sac: SAC) -> float | None:
-        if sac.target_entropy is None or self.entropy is None or self.entropy_per_dimension is None:
-            return sac.target_entropy
-        if sac.action_size is None:
-            raise InputError(f"{self.entropy.name} is a multiple of the action's size: state action_size.")
-        return self.entropy_per_dimension * sac.target_entropy / sac.action_size
-
-    def _read_entropy(self, given: SettingsReader, action_size: Number | None) -> Number | None:
-        value = _optional(given, self.entropy)
-        if value is None or self.entropy is None or self.entropy_per_dimension is None:
-            return value
+    def _dimensions(self, action_size: Number | None) -> Number:
+        """What the library's number is to be multiplied by for a target entropy."""
+        if self.entropy is None or self.entropy_per_dimension is None:
+            return 1
         if action_size is None:
             raise InputError(f"{self.entropy.name} is a multiple of the action's size: give action_size.")
-        return self.entropy_per_dimension * value * action_size
+        return self.entropy_per_dimension * action_size
 
 
 def _optional(given: SettingsReader, word: ParamName | None) -> Number | None:

@@ -18,7 +18,7 @@ from cycletime.rules.laws import nearest_whole
 from cycletime.rules.ppo import A2C, PPO
 from cycletime.rules.quantities import format_seconds
 
-_KEEPS_THE_COUNT = 0.05
+KEEPS_THE_COUNT = 0.05
 """A tuned number of mini-batches is worth a change of the batch by this fraction."""
 OnPolicy: TypeAlias = PPO | A2C
 
@@ -69,7 +69,7 @@ class Sized:
         both = lcm(minibatch, unit)
         near = both * nearest_whole(Fraction(batch, both))
         size = near // n_envs if self.size_is_per_env else near
-        instead = f"; {self.size.name} {size} would divide" if abs(near / batch - 1) <= _KEEPS_THE_COUNT else ""
+        instead = f"; {self.size.name} {size} would divide" if abs(near / batch - 1) <= KEEPS_THE_COUNT else ""
         return self.tail.format(library="{library}", left=batch % minibatch, m=minibatch, instead=instead)
 
     def read_sizes(self, given: SettingsReader, n_envs: int) -> dict[str, int]:
@@ -109,7 +109,7 @@ class Counted:
     def write_sizes(self, values: OnPolicy, n_envs: int) -> tuple[dict[str, Any], list[str]]:
         count = nearest_whole(values.tuned_ratio)
         if self.only_whole_minibatches:
-            batch, count = _nearest_divided(values.batch, count, n_envs, enough=_KEEPS_THE_COUNT)
+            batch, count = _nearest_divided(values.batch, count, n_envs, enough=KEEPS_THE_COUNT)
             rollout = batch // n_envs
         else:
             shortest = ceil(Fraction(count, n_envs))  # a mini-batch has at least one sample
@@ -226,7 +226,7 @@ def notes_on_environments(
     assert isinstance(words, OnPolicyTable), "an algorithm has the words of its kind"
     written, source = words.write_sizes(carried, number)[0], carried.library_source
     batch = words.read_sizes(SettingsReader("", {**written}), number)["batch"]
-    updates = "" if abs(batch / carried.batch - 1) <= _KEEPS_THE_COUNT else f"{carried.batch / batch:.3g} times "
+    updates = "" if abs(batch / carried.batch - 1) <= KEEPS_THE_COUNT else f"{carried.batch / batch:.3g} times "
     few = f"not recommended, since advantages from fewer than {FEW_STEPS} steps are almost the value's guess"
     lasted, lasts = before.batch * float(before.dt) / old, batch * float(carried.dt) / number
     sizes = {name: int(size) for name, size in carried.stated().items() if name in ("batch", "minibatch")}

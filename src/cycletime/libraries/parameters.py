@@ -6,6 +6,7 @@ it carried is told.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from math import exp, inf, log
@@ -32,6 +33,8 @@ class NotANumberError(InputError):
 
 
 PICKLED = "pickled in the file"
+_SCHEDULE = re.compile(r"^\D.*[\d_(]|\$\{")
+"""What a text for a rate looks like: lin_3e-4; or what another program fills in."""
 
 
 @dataclass
@@ -103,10 +106,24 @@ class SettingsReader:
                 )
 
 
+WHOLE, POSITIVE = "a whole number of at least 1", "a number above 0"
+SECONDS = "a number above 0 and below 1, in seconds"
+SHARE, DISCOUNT = "a number from 0 to 1", "a number above 0 and at most 1"
+
+
+def fits(value: object, needs: str) -> bool:
+    """Whether a value is what is needed: WHOLE, POSITIVE, SECONDS, SHARE or DISCOUNT."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    most = 1 if needs in (SHARE, DISCOUNT, SECONDS) else 1e15
+    is_in_range = 0 < value <= most and (needs != WHOLE or value == int(value)) and (needs, value) != (SECONDS, 1)
+    return is_in_range or (value == 0 and needs == SHARE)
+
+
 _OF_DQN = ("exploration_fraction", "exploration_initial_eps", "exploration_final_eps")
 SECTIONS = ("", "agent", "algo", "algorithm", "config", "params", "params.config", "policy", "ppo", "runner", "sac")
 """What a name may begin with, in some file or version, and still mean the setting itself."""
-_LONG_NAME = 6
+LONG_NAME = 6
 """Letters of a name that has no other one slip away from it."""
 
 
@@ -114,11 +131,15 @@ def _is_slip(given: str, known: str) -> bool:
     """Whether a name lacks its section, or is a typo of another."""
     head, _, last = given.rpartition(".")
     end = known.rpartition(".")[2]
-    in_section = head in SECTIONS and (last == end or (len(end) >= _LONG_NAME and one_slip_apart(last, end)))
+    in_section = head in SECTIONS and (last == end or (len(end) >= LONG_NAME and one_slip_apart(last, end)))
     return in_section or is_near(given.removeprefix("agent.").removeprefix("env."), known.removeprefix("env."))
 
 
-_ALSO_CALLED = ({"gamma", "discount", "discounting", "discount_factor"}, {"lam", "lambda", "lambda_", "gae_lambda"})
+_ALSO_CALLED = (
+    {"gamma", "discount", "discounting", "discount_factor"},
+    {"lam", "lambda", "lambda_", "gae_lambda"},
+    {"n_steps", "num_steps", "num_steps_per_env", "rollouts", "rollout_length", "unroll_length", "horizon_length"},
+)
 
 
 def is_near(given: str, known: str) -> bool:
@@ -257,6 +278,11 @@ class RateTable:
             try:
                 found = word.read(given)
             except NotANumberError as error:
+                for each in param_names(word):
+                    text = given.values.get(each)
+                    if isinstance(text, str) and text != PICKLED and not _SCHEDULE.search(text):
+                        says = f"{given.library}'s {each} is {text!r}: it must be a number, or a schedule as lin_3e-4."
+                        raise InputError(says) from None
                 given.unreadable[name] = str(error)
                 continue
             if found is not None:

@@ -152,9 +152,12 @@ def _algorithm_of(library: str, settings: Mapping[str, Any]) -> str | None:
     return "sac" if _has_any(settings, *_OFF_POLICY_NAMES) else "ppo"
 
 
-def _stable_baselines3_algorithm(settings: Mapping[str, Any]) -> str:
+def _stable_baselines3_algorithm(settings: Mapping[str, Any]) -> str | None:
     if not _has_any(settings, "buffer_size", "learning_starts", "tau", "train_freq", "replay_buffer_class"):
-        return "ppo" if _has_any(settings, "batch_size", "n_minibatches", "clip_range", "n_epochs") else "a2c"
+        is_ppo = _has_any(settings, "batch_size", "n_minibatches", "clip_range", "n_epochs")
+        # A saved model says all of its settings; in a file of some, what is not said may be PPO's default.
+        is_a2c = _has_any(settings, "policy_class", "use_rms_prop", "rms_prop_eps")
+        return "ppo" if is_ppo else "a2c" if is_a2c else None
     if _has_any(settings, "top_quantiles_to_drop_per_net"):
         return "tqc"
     if _has_any(settings, "policy_delay", "target_policy_noise"):

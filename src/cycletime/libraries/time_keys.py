@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cycletime.duration import Duration, cycle_steps
 from cycletime.errors import InputError
+from cycletime.libraries.parameters import LONG_NAME, POSITIVE, SECONDS, WHOLE, one_slip_apart
 from cycletime.rules.laws import COUNT, KEPT, POWER, PROPORTIONAL, SMOOTHING, Law, nearest_whole, rho_power
 
 
@@ -27,8 +28,8 @@ class TimeKey(NamedTuple):
     """A setting, or 'the cycle time', that it must equal for the law to hold; any other value is kept."""
     beside: str = ""
     """A setting beside it that must be there, and not 0, for the law to hold."""
-    in_all: bool = False
-    """Whether it counts steps of all environments at once, as a training's length: fewer environments need more."""
+    counts: Literal["agent steps", "all steps", "batches"] = "agent steps"
+    """Of one environment, of all at once (fewer environments need more), or batches (shorter ones need more)."""
 
 
 def _keys(law: Law, reason: str, *patterns: str, **more: Any) -> tuple[TimeKey, ...]:  # noqa: ANN401 - its fields
@@ -52,10 +53,12 @@ _GUESS = "not known, so taken as a rate per second: check"
 _NAMED_EVENT = "by its name an event, paid once, times the cycle time: check"
 _DIFFERENCE = "a squared difference: between what keeps the noise's share (x1) and that of smooth motion (/rho^2)"
 _SECOND = "a squared second difference: between what keeps the noise's share (x1) and that of smooth motion (/rho^4)"
-_SHAPED = "where the environment pays per step, and does not multiply by the cycle time"
-_RSL_RL = _keys(KEPT, _BATCHES, "max_iterations", "save_interval")
+_SHAPED = "if the environment pays per step; multiplied by the cycle time (step_dt) it stays"
+_ONCE = "an event or a difference: if rewards are multiplied by the cycle time (step_dt); paid per step it stays"
+_RSL_RL = _keys(COUNT, _BATCHES, "max_iterations", "save_interval", counts="batches")
 _EVENTS = ("*terminat*", "*death*", "*landing*", "*success_bonus*", "*goal_reached*")
 _NAMED_EVENTS = ("success", "*_success", "*reached_*", "*bonus*", "fall_*", "fallen*", "*first_contact*", "*touchdown*")
+_DIFFERENCES = ("action_rate*", "*action_smooth*", "*action_diff*")
 _RATES = (  # functions of Isaac Lab's and mjlab's tasks, that others are named after
     *("spot.*", "*alive*", "*survival*", "track*", "*_l1", "*_l2", "*_l2_*", "*_exp", "*_tanh", "*power*"),
     *("*energy*", "*_limits*", "*contacts", "contact_forces", "feet_air_time*", "feet_sli*", "foot_*", "object_*"),
@@ -69,8 +72,20 @@ def _rewards(form: str) -> tuple[TimeKey, ...]:
     """What is known of rewards that are multiplied by the cycle time and no rate, by how their names are made."""
     return (
         *_keys(rho_power(-2), _SECOND, *map(form.format, ("*action_acc*", "*smoothness_2*", "smoothness*"))),
-        *_keys(COUNT, _DIFFERENCE, *map(form.format, ("action_rate*", "*action_smooth*", "*action_diff*"))),
+        *_keys(COUNT, _DIFFERENCE, *map(form.format, _DIFFERENCES)),
         *_keys(COUNT, _EVENT, *map(form.format, _EVENTS)),
+    )
+
+
+def _direct_rewards() -> tuple[TimeKey, ...]:
+    """Those of direct environments, whose code alone says whether it multiplies by the cycle time."""
+    forms = ("rew_{}", "{}_reward_scale", "{}_cost_scale", "{}_weight", "{}_penalty", "{}_penalty_scale")
+    kinds = [f"*{kind.strip('*')}*" for kind in (*_EVENTS, *_DIFFERENCES, "feet_air_time")]
+    once = [form.format(kind) for form in forms for kind in kinds]
+    per_step = [form.format("*") for form in forms]
+    return (
+        *_keys(COUNT, _ONCE, *once, "*_bonus", carried=False),
+        *_keys(PROPORTIONAL, _SHAPED, *per_step, carried=False),
     )
 
 
@@ -88,7 +103,9 @@ _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rew
     *_keys(KEPT, "it counts the sensor's updates", *_SENSORS, beside="update_period"),
     *_keys(KEPT, _PHYSICS, *_SENSORS),
     *_keys(KEPT, _PHYSICS, "scene.*delay*", "*actuators.*.min_delay", "*actuators.*.max_delay"),
-    *_keys(COUNT, "a curriculum counts environment steps", "curriculum.*num_step*", "curriculum.*.step", in_all=True),
+    *_keys(
+        COUNT, "a curriculum counts environment steps", "curriculum.*num_step*", "curriculum.*.step", counts="all steps"
+    ),
     *_keys(COUNT, "it counts environment steps", "*min_step_count_between_reset"),
     *_keys(COUNT, _STEPS, "observations.*delay_*lag", "observations.*delay_update_period"),
     *_keys(KEPT, "once in each period", "observations.*delay_hold_prob", beside="delay_update_period"),
@@ -103,14 +120,13 @@ _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rew
     *_keys(KEPT, _RATE, *(f"rewards.{name}.weight" for name in _RATES)),
     *_keys(COUNT, _NAMED_EVENT, *(f"rewards.{name}.weight" for name in _NAMED_EVENTS)),
     *_keys(KEPT, _GUESS, "rewards.*.weight", "curriculum.*weight"),
-    *_keys(
-        PROPORTIONAL,
-        f"{_SHAPED}; an event then stays as it is",
-        *("rew_*", "*_reward_scale", "*_reward_weight", "*_cost_scale", "*_weight", "*_penalty*", "*_bonus"),
-        carried=False,
-    ),
+    *_direct_rewards(),
 )
 _ISAAC_LAB = (*_keys(COUNT, _EVENT, "rewards.feet_air_time.weight"), *_MANAGED)
+_MJLAB = (
+    *_keys(KEPT, "a motion plays one frame per cycle: resample it", "commands.*.motion_file", carried=False),
+    *_MANAGED,
+)
 _BESIDE_AGENT = tuple(key._replace(pattern=f"env.{key.pattern}") for key in _ISAAC_LAB)
 """What Isaac Lab's command line has of the environment, beside the words of a trainer's library."""
 _BRAX = (
@@ -159,7 +175,7 @@ TIME_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
     "rsl-rl": (*_RSL_RL, *_BESIDE_AGENT),
     "isaac-lab": (*_RSL_RL, *_ISAAC_LAB),
     "rl-games": (
-        *_keys(KEPT, _BATCHES, "max_epochs", "save_frequency", "save_best_after"),
+        *_keys(COUNT, _BATCHES, "max_epochs", "save_frequency", "save_best_after", counts="batches"),
         *_keys(COUNT, _LENGTH, "max_frames"),
         *_keys(COUNT, f"{_STEPS}, of recurrent networks", "*seq_length", "bptt_length", carried=False),
         *_keys(COUNT, "it counts samples", "central_value_config.minibatch_size", carried=False),
@@ -167,9 +183,9 @@ TIME_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
         *_BESIDE_AGENT,
     ),
     "skrl": (
-        *_keys(COUNT, _LENGTH, "timesteps", "trainer.timesteps", "experiment.*_interval", in_all=True),
+        *_keys(COUNT, _LENGTH, "timesteps", "trainer.timesteps", "experiment.*_interval", counts="all steps"),
         *_keys(COUNT, _STEPS, "random_timesteps", "learning_starts", carried=False),
-        *_keys(COUNT, "as long as the rollout", "memory.memory_size", equals="rollouts", in_all=True),
+        *_keys(COUNT, "as long as the rollout", "memory.memory_size", equals="rollouts", counts="all steps"),
         *_keys(PROPORTIONAL, _SHAPED, "rewards_shaper_scale", carried=False),
         *_BESIDE_AGENT,
     ),
@@ -193,7 +209,7 @@ TIME_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
 }
 ENVIRONMENT_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
     "isaac-lab": _ISAAC_LAB,
-    "mjlab": _MANAGED,
+    "mjlab": _MJLAB,
     "mujoco-playground": _BRAX,
 }
 """The same of the environments' own settings, by the library that has them."""
@@ -284,10 +300,50 @@ def stated_cycle_time(library: str, settings: Mapping[str, object]) -> tuple[Dur
     return None
 
 
+def time_needs(library: str) -> dict[str, str]:
+    """By name, what the settings that say a library's cycle time must be."""
+    step, repeat, _ = _CYCLE_TIMES.get(library, ("env.fps" if library == "lerobot" else "", "", None))
+    needed = {step: SECONDS if library in _CYCLE_TIMES else POSITIVE, **dict.fromkeys(repeat.split(" or "), WHOLE)}
+    return {name: needs for name, needs in needed.items() if name}
+
+
 def cycle_time_names(library: str) -> str:
     """The settings that say a library's cycle time, for sentences; empty where none does."""
-    step, repeat, _ = _CYCLE_TIMES.get(library, ("env.fps" if library == "lerobot" else "", "", None))
-    return f"{step} and {repeat}" if repeat else step
+    return " and ".join(time_needs(library))
+
+
+def physics_step_name(library: str) -> str:
+    """The setting that is the physics' step; empty where none is known."""
+    return "sim_dt" if library == "mujoco-playground" else _CYCLE_TIMES.get(library, ("", "", None))[0]
+
+
+def check_physics(library: str, settings: Mapping[str, object], from_dt: Duration, to_dt: Duration) -> None:
+    """Refuse a cycle time that is no whole number of the physics' steps, as far as settings say these."""
+    name, repeat = physics_step_name(library), _CYCLE_TIMES.get(library, ("", "", None))[1]
+    step_s, repeats = _fraction(settings.get(name)), _fraction(settings.get(repeat))
+    if library == "mujoco-playground":
+        step_s = step_s and step_s * (repeats or 1)
+    elif repeats:
+        step_s = from_dt.exact_s / repeats
+    if step_s is None:
+        return
+    try:
+        cycle_steps(to_dt, Duration(step_s))
+    except InputError as error:
+        stated = f", which is {settings[name]}, first" if name in settings else " as well"
+        raise InputError(f"{error} Or change {name}{stated}.") from None
+
+
+def misspelt_key(library: str, name: str) -> str:
+    """The setting that a misspelt name of one that means time stands for; empty where it is none."""
+    prefixes = [prefix for prefix, _ in PREFIXES.get(library, ()) if name.startswith(prefix)]
+    head, dot, last = name.removeprefix(prefixes[0] if prefixes else "").rpartition(".")
+    for key in TIME_KEYS.get(library, ()) if ".params." not in name else ():
+        end = key.pattern.rpartition(".")[2]
+        meant = len(end) >= LONG_NAME and "*" not in end and last != end and one_slip_apart(last, end)
+        if meant and fnmatchcase(f"{head}{dot}{end}", key.pattern):
+            return f"{head}{dot}{end}"
+    return ""
 
 
 def _fraction(value: object) -> Fraction | None:
@@ -313,8 +369,8 @@ _WEIGHT = re.compile(r"weight$|(^|[._])scales?($|[._])|(^|_)rew(ard)?(s|_|$)|pen
 _MANAGER = re.compile(r"^(\w+)_manager\.cfg\.")
 """How an address for modify_env_param begins, which modify_term_cfg calls rewards., actions. or alike."""
 _LOOKS_LIKE_TIME = re.compile(
-    r"(^|_)(steps?|delay|lag|period|interval|freq(uency)?|hz|fps|horizon|history|decay|alpha|dt|duration|timeout|time|"
-    r"window|hold|frames?|decimation|timesteps|average|filter|prob(ability)?|iters?)"
+    r"(^|_)(steps?|delay|lag|latency|period|interval|freq(uency)?|hz|fps|horizon|history|decay|alpha|dt|duration|"
+    r"timeout|time|window|hold|frames?|decimation|timesteps|average|filter|prob(ability)?|iters?|episode_length)"
     r"($|_(s|ms|steps|len|length|min|max|range))|(^|_)(ema|smoothing|every|consecutive|patience)($|_)"
 )
 _FILTER = re.compile(r"\bmodifiers\.\d+\.[AB]$|\bactions\..*\.beta$")
@@ -362,6 +418,13 @@ def environment_keys(environment: str, settings: Mapping[str, object], trainer: 
     return (*_NOISE, *increments, *pays, *_BRAX)
 
 
+def library_keys(library: str, settings: Mapping[str, object]) -> tuple[TimeKey, ...]:
+    """What is known of settings in a library's words, an agent's and its environment's."""
+    if library == "mujoco-playground":
+        return environment_keys(library, settings, trainer=False)
+    return TIME_KEYS.get(library, ())
+
+
 def carry_time_keys(
     library: str,
     settings: Mapping[str, object],
@@ -369,18 +432,22 @@ def carry_time_keys(
     left: Collection[str],
     keys: Collection[TimeKey] | None = None,
     envs: Fraction = Fraction(1),
+    batches: Fraction = Fraction(1),
     ruled: Mapping[str, object] | None = None,
 ) -> list[TimeChange]:
     """What becomes of all settings that mean time; `left` are those that rules left alone.
 
-    `envs` is how many times as many environments there are, and `ruled` has what rules have set by now.
+    `envs` is how many times as many environments there are, `batches` how many times as long a batch lasts, and
+    `ruled` has what rules have set by now.
     """
-    keys, changes = TIME_KEYS.get(library, ()) if keys is None else keys, []
+    keys, changes = library_keys(library, settings) if keys is None else keys, []
+    scales = {"agent steps": rho, "all steps": rho * envs, "batches": batches}
     for name in left:
         value, known_as = settings[name], kind_name(name, settings)
         fitting = [key for key in keys if fnmatchcase(known_as, key.pattern)]
         key = next((each for each in fitting if _applies(each, name, value, settings, library)), None)
-        if rho == 1 and not (key and key.in_all):
+        scale = scales[key.counts] if key else rho
+        if rho == scale == 1:
             continue
         if key is None and fitting and _is_number(value):
             equal = fitting[0].equals
@@ -389,20 +456,24 @@ def carry_time_keys(
         elif key and key.law != KEPT and key.equals in (ruled or {}):
             changes.append(TimeChange(name, value, (ruled or {})[key.equals], "carried", key.reason))
         elif key:
-            if key.in_all and envs != 1:
+            if key.counts == "all steps" and envs != 1:
                 key = key._replace(reason=_IN_ALL)
-            changes += _carry(key, name, known_as, settings, rho * envs if key.in_all else rho)
+            if key.counts == "batches" and batches != 1:
+                key = key._replace(
+                    reason=f"{_BATCHES.partition(',')[0]}, which last {float(batches):.3g} times as long"
+                )
+            changes += _carry(key, name, known_as, settings, scale)
     return changes
 
 
 def _carry(key: TimeKey, name: str, kind: str, settings: Mapping[str, object], rho: Fraction) -> Iterator[TimeChange]:
     value, last, is_weight = settings[name], name.rpartition(".")[2], bool(_WEIGHT.search(kind))
+    if isinstance(value, bool):
+        return
     if key.law == KEPT or (value in (-1, inf) and key.law == COUNT and not is_weight):
         why = key.reason if key.law == KEPT else f"{value} is no number of steps"
-        yield TimeChange(name, value, value, "kept", why)
+        yield TimeChange(name, value, value, "kept" if key.carried or key.law != KEPT else "yours", why)
         return
-    if kind.endswith("decimation") and ((count := _fraction(value)) is None or count.denominator > 1):
-        raise InputError(f"{name} is {value!r}: it must be a whole number of at least 1.")
     numbers: list[Any] = value if isinstance(value, list) else [value]
     if not all(_is_number(each) for each in numbers) or not any(numbers):
         return
@@ -410,8 +481,6 @@ def _carry(key: TimeKey, name: str, kind: str, settings: Mapping[str, object], r
     pairs = [_carried_number(name, each, key.law, rho, least, not is_weight) for each in numbers]
     new = [each for each, _ in pairs] if isinstance(value, list) else pairs[0][0]
     rounded = "" if all(exact for _, exact in pairs) else f", rounded from {_written(_exact(numbers, key.law, rho))}"
-    if kind == "ctrl_dt" and (cycle_s := _fraction(value)) and (step_s := _fraction(settings.get("sim_dt"))):
-        cycle_steps(Duration(cycle_s * rho), Duration(step_s))  # refused where it is no whole number of them
     sets_it = kind == name or last in ("value", "weight") or not name.startswith("curriculum.")
     if key.carried and sets_it and not (rounded and key.reason == _SETS):
         yield TimeChange(name, value, new, "kept" if new == value else "carried", key.reason + rounded)

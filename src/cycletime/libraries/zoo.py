@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from typing import Any
 
 import yaml
@@ -51,10 +52,12 @@ def with_cycle_time_wrapper(said: object, env_id: str | None, from_dt: Duration,
     if step and held.denominator != 1:
         cannot = f"{to_dt} is not a whole multiple of the environment's step, {step}"
         knows = "makes it do so" if RETIMED.fullmatch(env_id or "") else "can, once register_retiming describes it"
-        must = f"the environment itself must step every {to_dt} (cycletime.tasks.retime {knows})"
+        common = step * Fraction(1, held.denominator)  # of which the new cycle and the episode are whole multiples
+        hold = f", and CycleTime hold each action for {to_dt}" if common != to_dt else ""
+        must = f"the environment itself must step every {common} (cycletime.tasks.retime {knows}){hold}"
         if ours:
             raise InputError(f"{cannot}: take CycleTime out of env_wrapper and give --from {from_dt}; {must}.")
-        return None, f"No env_wrapper was written, since {cannot}: {must}."
+        return None, f"No env_wrapper was written, since {cannot}: {must}; rename the entry to its id."
     span = f"{held} {'step' if held == 1 else 'steps'} of {step}"
     span = span if step else f"{to_dt}, which must be a whole multiple of the environment's step"
     new = {**(wrappers[at] if ours else {}), name: {**keywords, "dt": _in_ms(to_dt)}}

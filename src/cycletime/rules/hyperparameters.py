@@ -15,7 +15,7 @@ from cycletime.duration import Duration, DurationField, DurationLike, typed_dura
 from cycletime.errors import InputError, did_you_mean
 from cycletime.rules.laws import KEPT, Law, Number, nearest_whole
 from cycletime.rules.quantities import Quantity, format_seconds
-from cycletime.rules.rule import HORIZON_FIELDS, Recommendation, Recommendations, Rule
+from cycletime.rules.rule import HORIZON_FIELDS, MANY_ENVIRONMENTS, Recommendation, Recommendations, Rule
 
 REPORTED_SHIFT = 0.01
 """Rounding that moves a value or a ratio by more than this fraction is reported."""
@@ -100,6 +100,8 @@ class LibraryValues(Mapping[str, Any]):
     """Settings that were given, are passed on, and of which nothing is known here."""
     time_changes: tuple[Any, ...] = ()
     """What became of settings that mean time and that no rule speaks of; the notes say it as well."""
+    n_envs: int = 1
+    """The number of parallel environments that they are for."""
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - whatever the library wants there
         return self.by_name[name]
@@ -364,29 +366,34 @@ def _choices(names: Collection[str], instead_of: str) -> str:
     return ("one of " if len(names) > 1 else "") + ", ".join(names) + did_you_mean(instead_of, names)
 
 
-def recommend(values: Hyperparameters) -> Recommendation:
-    """The rule for values at the cycle time that they are from, whatever the number of environments."""
-    untried = ""
+def recommend(values: Hyperparameters, n_envs: int = 1) -> Recommendation:
+    """The rule for values at the cycle time that they are from, of at least `n_envs` environments."""
+    untried, many = "", _on_many(values, n_envs)
     for name in HORIZON_FIELDS:
         value, tried = getattr(values, name, None), getattr(type(values), name, None)
         if name in values.tuned_fields or value not in (tried, values.defaults.get(name)):
-            return values.recommended.tuned
+            return values.recommended.tuned._replace(why=values.recommended.tuned.why + many)
         untried += f"{name} {value} is the library's default, which no trial began from; " if value != tried else ""
-    return values.recommended.untuned._replace(why=untried + values.recommended.untuned.why)
+    return values.recommended.untuned._replace(why=untried + values.recommended.untuned.why + many)
 
 
-def closing_line(carried: Hyperparameters) -> str:
+def _on_many(values: Hyperparameters, n_envs: int) -> str:
+    number = max(n_envs, values.library_source.n_envs if values.library_source else 1)
+    return values.recommended.many if number >= MANY_ENVIRONMENTS else ""
+
+
+def closing_line(carried: Hyperparameters, n_envs: int = 1) -> str:
     """Whether to use carried values, and why; else what to ask for instead."""
     assert carried.origin is not None, "only carried values come from a rule"
     before, rule = carried.origin.before, carried.origin.rule
-    advice = recommend(before)
+    advice = recommend(before, n_envs)
     if carried.dt == before.dt:
         return f"Nothing changes with the cycle time: both are {carried.dt}."
     if rule in before.rules and before.rules[rule].laws == before.rules[advice.rule].laws:
         if carried.origin.laws.keys() <= before.rules[advice.rule].laws.keys():
             return f"Use these values: {advice.why}"
         first = advice.why.partition(". ")[0].removesuffix(".")
-        return f"Use these values: {first}. What --also adds was not in that trial."
+        return f"Use these values: {first}. What --also adds was not in that trial.{_on_many(before, n_envs)}"
     return f"Use --rule {advice.rule} instead of {rule}: {advice.why}"
 
 
@@ -416,8 +423,16 @@ def explain_values(
         notes = [note for note in notes if note not in values.origin.details]
     if exported is not None and exported.unknown:
         notes.append(f"Passed on as given, not known here: {', '.join(exported.unknown)}.")
-    lines += ["", f"Not carried: {_not_carried(values, environment_left)}.", *(f"note: {note}" for note in notes)]
-    return "\n".join([*lines, *(_details(values) if details else ()), "", closing_line(values)])
+    left = "" if not environment_left else "what else" if exported is not None and exported.time_changes else "what"
+    lines += ["", f"Not carried: {_not_carried(values, left)}.", *(f"note: {note}" for note in notes)]
+    return "\n".join(
+        [
+            *lines,
+            *(_details(values) if details else ()),
+            "",
+            closing_line(values, getattr(exported, "n_envs", 1)),
+        ]
+    )
 
 
 def parts_not_carried(values: Hyperparameters) -> list[str]:
@@ -425,10 +440,10 @@ def parts_not_carried(values: Hyperparameters) -> list[str]:
     return [name for name, part in values.parts.items() if part.field not in laws]
 
 
-def _not_carried(values: Hyperparameters, environment_left: bool) -> str:
+def _not_carried(values: Hyperparameters, what: str) -> str:
     parts = parts_not_carried(values)
     named = [f"{', '.join(parts)} (--also NAME carries one)"] if parts else []
-    left = ["what your environment counts in steps (limit, delays, histories, rewards)"] if environment_left else []
+    left = [f"{what} your environment counts in steps (limit, delays, histories, rewards)"] if what else []
     return "; ".join([*named, *left]) or "nothing that is known here"
 
 
@@ -446,12 +461,14 @@ def _details(values: Hyperparameters) -> list[str]:
     return ["", "Formulas and their sources:", *sources, "", *align_columns([("rule", *shown), *rows])]
 
 
-def transfer_as_json(values: Hyperparameters, further_notes: Sequence[str] = ()) -> dict[str, Any]:
+def transfer_as_json(
+    values: Hyperparameters, further_notes: Sequence[str] = (), exported: LibraryValues | None = None
+) -> dict[str, Any]:
     """Carried values as plain JSON data. 'Unlimited' is null there, since JSON has no infinity."""
     if values.origin is None:
         raise ValueError("Only hyper-parameters that were carried to another cycle time have a transfer to report.")
     before = values.origin.before
-    return {
+    data = {
         "algorithm": values.algorithm,
         "rule": values.origin.rule,
         "from": _json_values(before),
@@ -459,8 +476,12 @@ def transfer_as_json(values: Hyperparameters, further_notes: Sequence[str] = ())
         "seconds": {"from": _json_seconds(before), "to": _json_seconds(values)},
         "notes": [*further_notes, *values.notes],
         "not_carried": parts_not_carried(values),
-        "recommended": recommend(before)._asdict(),
+        "recommended": recommend(before, getattr(exported, "n_envs", 1))._asdict(),
     }
+    if exported is not None:
+        named = {"values": dict(exported), "exact": exported.exact, "notes": list(exported.notes)}
+        data["library"] = {"name": exported.library, **named, "unknown": list(exported.unknown)}
+    return data
 
 
 def _table(every: Sequence[Hyperparameters], laws: Mapping[str, Law] | None) -> list[str]:

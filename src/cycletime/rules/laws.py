@@ -65,8 +65,8 @@ def _power(value: Number, rho: Fraction) -> Number:
     return math.pow(value, rho)
 
 
-def _capped_power(value: Number, rho: Fraction) -> Number:
-    return min(float(value), _power(value, rho))
+def _capped(value: Number, rho: Fraction, compute: Callable[[Number, Fraction], Number]) -> Number:
+    return min(float(value), compute(value, rho))
 
 
 def _power_with_floor(value: Number, rho: Fraction, floor: float) -> Number:
@@ -98,10 +98,6 @@ def _rho_power(value: Number, rho: Fraction, exponent: float) -> Number:
     return float(value) * math.pow(rho, exponent)
 
 
-def _capped_rho_power(value: Number, rho: Fraction, exponent: float) -> Number:
-    return min(float(value), _rho_power(value, rho, exponent))
-
-
 KEPT = Law("kept", "kept", "no rule, or the baseline", _kept)
 COUNT = Law(
     "per second, of a count", "x0 / rho", "the paper's rule for b and m; the released code's for the replay", _count
@@ -112,7 +108,9 @@ POWER = Law(
     "Doya 2000; Tallec et al. 2019; the paper's 'scaled' ablation and its gamma_1",
     _power,
 )
-CAPPED_POWER = Law("the paper's min", "min(x0, x0^rho)", "the paper's dt-aware gamma and lambda", _capped_power)
+CAPPED_POWER = Law(
+    "the paper's min", "min(x0, x0^rho)", "the paper's dt-aware gamma and lambda", partial(_capped, compute=_power)
+)
 SMOOTHING = Law(
     "per second, of a smoothing",
     "1 - (1 - x0)^rho",
@@ -186,8 +184,8 @@ def rho_power(exponent: float) -> Law:
 def capped_rho_power(exponent: float) -> Law:
     """min(x0, x0 * rho^exponent), which never raises a value, as the paper's min does not."""
     plain = rho_power(exponent)
-    compute = partial(_capped_rho_power, exponent=float(exponent))
-    return Law(f"{plain.name}, with the min", f"min(x0, {plain.formula})", plain.source, compute)
+    capped = partial(_capped, compute=plain.compute)
+    return Law(f"{plain.name}, with the min", f"min(x0, {plain.formula})", plain.source, capped)
 
 
 ENTROPY_FORMULA = "x0 - d/2 * ln(rho)"

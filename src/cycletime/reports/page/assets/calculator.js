@@ -132,7 +132,7 @@
       const values = Object.fromEntries(Object.entries(this.inputs).map(([field, input]) => [field, input.value]));
       const also = Object.keys(this.parts).filter((part) => this.parts[part].checked);
       return { algorithm: this.algorithm.value, from: this.from.value, to: this.to.value, rule: this.rule.value, also, values,
-        actionSize: this.actionSize?.value ?? "" };
+        actionSize: this.actionSize?.value ?? "", environments: Math.max(1, Math.round(Number(this.environments.value) || 1)) };
     }
 
     /** The same transfer as a command. */
@@ -161,7 +161,7 @@
         return;
       }
       try {
-        const found = app.exportTo(this.tables, carried, this.library.value, Math.max(1, Math.round(Number(this.environments.value) || 1)));
+        const found = app.exportTo(this.tables, carried, this.library.value, asked.environments);
         const code = make("pre", { tabindex: 0 }, make("code", {}, found.lines.join("\n")));
         this.exported.replaceChildren(make("div", { class: "copies" }, code, app.copyButton(() => found.lines.join("\n"), "Copy the settings")), notes(found.notes));
       } catch (error) {

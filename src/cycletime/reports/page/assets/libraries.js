@@ -147,7 +147,7 @@
     for (const word of words.warmup) say(word, counted("warmup_steps"), "warmup_steps");
     if (words.entropy && values.target_entropy !== undefined) {
       if (words.entropy_per_dimension !== null && !actionSize) {
-        throw new Error(`${words.entropy.name} is a multiple of the action's size: state action_size.`);
+        throw new Error(`${words.entropy.name} is a multiple of the action's size: give action_size.`);
       }
       const share = words.entropy_per_dimension === null ? 1 : words.entropy_per_dimension / actionSize;
       said[words.entropy.name] = { float: values.target_entropy * share };

@@ -114,10 +114,11 @@
   };
 
   function closingLine(algorithm, asked, from, to) {
-    const { rule, why } = app.recommend(algorithm, asked.values), { rules } = algorithm;
+    const { rule, why: first } = app.recommend(algorithm, asked.values), { rules, recommended: { many } } = algorithm;
+    const more = (asked.environments ?? 1) >= many.environments ? many.why : "", why = first + more;
     if (number(from) === number(to)) return `Nothing changes with the cycle time: both are ${spanText(to)}.`;
     const same = JSON.stringify(rules[rule]) === JSON.stringify(rules[asked.rule]);
-    if (same && asked.also.length) return `Use these values: ${why.split(/\.(?: |$)/)[0]}. What --also adds was not in that trial.`;
+    if (same && asked.also.length) return `Use these values: ${why.split(/\.(?: |$)/)[0]}. What --also adds was not in that trial.${more}`;
     return same ? `Use these values: ${why}` : `Use --rule ${rule} instead of ${asked.rule}: ${why}`;
   }
 
