@@ -17,7 +17,7 @@ from cycletime.errors import InputError, quote
 from cycletime.libraries import export_values, read_settings
 from cycletime.libraries.config_edit import changed_document, is_editable, rewrite_file
 from cycletime.libraries.config_files import ConfigFile
-from cycletime.libraries.configuration import Configuration, Setting, Side
+from cycletime.libraries.configuration import Configuration, Side
 from cycletime.libraries.names import LIBRARIES, table_names
 from cycletime.libraries.on_policy import MANY_ENVIRONMENTS, ONE_ENVIRONMENT, notes_on_environments
 from cycletime.libraries.parameters import PICKLED
@@ -31,7 +31,6 @@ from cycletime.libraries.time_keys import (
     carry_time_keys,
     cycle_time_names,
     environment_keys,
-    looks_like_time,
 )
 from cycletime.libraries.yaml_edit import value_at
 from cycletime.libraries.zoo import NOISE, as_zoo_file, with_cycle_time_wrapper
@@ -162,7 +161,7 @@ def _from_dt(configuration: Configuration, given: DurationLike | None) -> Durati
 
 
 def _n_envs(configuration: Configuration, given: int | None) -> int | None:
-    said = configuration.n_envs.value if configuration.n_envs else None
+    said = configuration.n_envs.value if configuration.n_envs and configuration.n_envs.file else None
     if configuration.is_zoo_entry and "n_envs" in configuration.settings:
         number = configuration.settings["n_envs"].value
         is_whole = isinstance(number, float) and number.is_integer()  # files write counts as 1e1 at times
@@ -173,8 +172,7 @@ def _n_envs(configuration: Configuration, given: int | None) -> int | None:
 
 
 def _notes_on_unknown(configuration: Configuration) -> list[str]:
-    unknown = configuration.unknown
-    named = [name for name in unknown if _may_mean_time(configuration.settings[name])]
+    unknown, named = configuration.unknown, [each.name for each in configuration.may_mean_time]
     notes = []
     if named:
         notes.append(f"May mean time and are not known here, so check them: {', '.join(named)}.")
@@ -189,10 +187,20 @@ def _notes_on_unknown(configuration: Configuration) -> list[str]:
     return notes
 
 
-def _may_mean_time(setting: Setting) -> bool:
-    numbers = setting.value if isinstance(setting.value, list) else [setting.value]
-    are_numbers = all(isinstance(each, int | float) and not isinstance(each, bool) for each in numbers)
-    return any(numbers) and are_numbers and looks_like_time(setting.name)
+def read_as_transfer(configuration: Configuration) -> Hyperparameters | InputError | None:
+    """The agent's values as a transfer reads them, or why it refuses the configuration.
+
+    None where it would ask for more, where the algorithm has no rule, and of source, whose bases may say more.
+    """
+    number_missing = configuration.n_envs is None and configuration.library in MANY_ENVIRONMENTS
+    if not configuration.files or configuration.table is None or number_missing:
+        return None
+    dt = configuration.cycle_time[0] if configuration.cycle_time else Duration(1)
+    try:
+        named = replace(configuration, env_id=configuration.env_id or configuration.name)
+        return carry_configuration(named, dt, from_dt=dt).values
+    except InputError as error:
+        return error
 
 
 @dataclass

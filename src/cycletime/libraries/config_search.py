@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from cycletime.libraries.config_files import read_config_file
 from cycletime.libraries.configuration import (
     RUN_FILES,
     Configuration,
-    Section,
     Setting,
     UnrecognisedError,
     file_settings,
@@ -143,22 +143,20 @@ def _walk(root: Path, found: Found) -> tuple[list[Path], list[Path]]:
 
 
 def _in_file_or_run(path: Path, search: Search, root: Path) -> Iterator[Configuration]:
-    if path.is_file():
-        file = read_config_file(path)
-        entries = [each for each in file.document.values() if isinstance(each, Mapping)]
-        if environment := simulated_environment(file.document):
-            yield _timed(Configuration(str(path), environment=environment, env=file_settings(file)), search, root)
-            return
-        if search.env_id is None and is_zoo_file(file.document) and any("n_timesteps" in each for each in entries):
-            for name, entry in file.document.items():
-                if isinstance(entry, Mapping) and entry and name != "default":
-                    section = Section(file, (str(name),), "", entry, "stable-baselines3", None, is_zoo_entry=True)
-                    algorithm = section.algorithm(search.algorithm)
-                    read = Configuration(str(path), "stable-baselines3", None, algorithm, section.settings())
-                    yield replace(_timed(read, search, root), name=f"{_relative(path, root)} {name}")
-            return
-    read = read_configuration(path, library=search.library, algorithm=search.algorithm, env_id=search.env_id)
-    yield _timed(read, search, root)
+    file = read_config_file(path) if path.is_file() else None
+    read = partial(read_configuration, path, library=search.library, algorithm=search.algorithm)
+    document = file.document if file else {}
+    entries = {name: each for name, each in document.items() if isinstance(each, Mapping) and each}
+    if file and (environment := simulated_environment(document)):
+        yield _timed(Configuration(str(path), environment=environment, env=file_settings(file)), search, root)
+    elif (
+        file and not search.env_id and is_zoo_file(document) and any("n_timesteps" in each for each in entries.values())
+    ):
+        for env_id in (str(name) for name in entries if name != "default"):
+            named = _timed(read(env_id=env_id, files=[file]), search, root)
+            yield replace(named, name=f"{named.name} {env_id}")
+    else:
+        yield _timed(read(env_id=search.env_id, files=[file] if file else []), search, root)
 
 
 def _timed(read: Configuration, search: Search, root: Path) -> Configuration:

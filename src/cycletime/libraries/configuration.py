@@ -6,7 +6,7 @@ Sizes are bounded, nothing is executed, and nothing that was pickled is opened.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,17 +24,21 @@ from cycletime.libraries.recognise import is_zoo_file, recognise_algorithm, reco
 from cycletime.libraries.time_keys import (
     ENVIRONMENT_KEYS,
     PREFIXES,
+    TimeKey,
+    applied_keys,
     canonical_names,
     cycle_time_names,
     environment_keys,
     find_key,
+    is_weight,
     kind_name,
+    looks_like_time,
     means_time,
     stated_cycle_time,
 )
 from cycletime.libraries.yaml_edit import effective_entry
 from cycletime.rules import ALGORITHMS
-from cycletime.rules.quantities import decay_in_seconds
+from cycletime.rules.quantities import decay_in_seconds, format_seconds
 
 _ENVIRONMENTS = ("isaac-lab", "mjlab", "mujoco-playground")
 RUN_FILES = (
@@ -71,6 +75,13 @@ class Setting:
     @property
     def line(self) -> int | None:
         return self.file.line(self.path) if self.file else None
+
+    @property
+    def numbers(self) -> list[float]:
+        """The value, or a list's items; none where any of them is no number."""
+        items = self.value if isinstance(self.value, list) else [self.value]
+        is_all = all(isinstance(each, int | float) and not isinstance(each, bool) for each in items)
+        return items if is_all else []
 
     @property
     def text(self) -> str:
@@ -129,10 +140,15 @@ class Configuration:
                     yield "misspelt", f"{each.name} is no setting that is known; did you mean {meant}?", each.place
         words = {"discount": _DISCOUNT, "trace_decay": _SHARE, **dict.fromkeys(_COUNTS, _WHOLE)}
         needed = {word.name: needs for each, needs in words.items() if (word := getattr(self.table, each, None))}
-        for name, needs in {**needed, **dict(zip(of_cycle, (_POSITIVE, _WHOLE, _WHOLE), strict=False))}.items():
+        needed |= {**dict(zip(of_cycle, (_POSITIVE, _WHOLE, _WHOLE), strict=False)), "episode_length_s": _POSITIVE}
+        for name, needs in needed.items():
             stated = self.canonical.get(name) or self.env.get(name)
             if stated and not self._fits(stated, needs):
                 yield "impossible", f"{stated.name} is {stated.value!r}: it must be {needs}.", stated.place
+        for each in self.env.values():
+            if each.name.endswith(("_range_s", "_time_range")) and each.numbers != sorted(each.numbers):
+                says = f"{each.name} is {each.value}: it must begin with the shortest time."
+                yield "impossible", says, each.place
 
     def _fits(self, stated: Setting, needs: str) -> bool:
         value = stated.value
@@ -169,6 +185,10 @@ class Configuration:
     def dt_s(self) -> float | None:
         return float(self.cycle_time[0]) if self.cycle_time else None
 
+    def seconds(self, steps: float, form: str = " ({})") -> str:
+        """So many agent steps in seconds, for a sentence; nothing where no cycle time is known."""
+        return form.format(format_seconds(steps * self.dt_s)) if self.dt_s else ""
+
     @cached_property
     def physics_step(self) -> Setting | None:
         names = {"mjlab": "sim.mujoco.timestep", "mujoco-playground": "sim_dt"}
@@ -198,6 +218,18 @@ class Configuration:
         return found
 
     @cached_property
+    def timed(self) -> list[tuple[Setting, TimeKey, bool]]:
+        """What means time beside the tables' values, what a transfer does with it, and whether it weighs rewards."""
+        stated, env = {self._names[name]: each for name, each in self.agent.items()}, self.of("environment")
+        agent, kind, library = {name: each.value for name, each in stated.items()}, self.environment, self.library or ""
+        keys = environment_keys(library, {**agent, **env}, trainer=True) if library == "mujoco-playground" else None
+        left = [name for name in agent if name not in table_names(self.table)]
+        of_env = applied_keys(kind, env, env, environment_keys(kind, env, trainer=False)) if kind else ()
+        found = [(self.env[name], key, is_weight(known)) for name, known, key in of_env]
+        of_agent = applied_keys(library, agent, left, keys)
+        return found + [(stated[name], key, is_weight(known)) for name, known, key in of_agent]
+
+    @cached_property
     def unknown(self) -> tuple[str, ...]:
         kind = self.environment or (self.library if self.library in ENVIRONMENT_KEYS else None)
         settings = self.of("environment") or self.of("agent")
@@ -206,6 +238,12 @@ class Configuration:
         known = [name for name in names if names[name] in tables or means_time(self.library or "", names[name])]
         left = [*self.env.items(), *((name, each) for name, each in self.agent.items() if name not in known)]
         return tuple(each.name for name, each in left if not find_key(keys, kind_name(name, settings)))
+
+    @property
+    def may_mean_time(self) -> list[Setting]:
+        """Unknown settings with the name of a time and a number other than 0, or several."""
+        settings = [self.settings[name] for name in self.unknown if looks_like_time(name)]
+        return [each for each in settings if any(each.numbers)]
 
     def setting(self, *names: str) -> Setting | None:
         """The first of these that the agent's or the environment's settings have with a number."""
@@ -249,6 +287,8 @@ class Configuration:
         found = self.setting(*([word.name] if word else []), *names)
         if found and self.environment == "mjlab" and found.value == 1:  # its default, which the command line replaces
             return None
+        if self.is_zoo_entry and "n_envs" not in self.agent:
+            return Setting("n_envs", 1, comment="default")
         return found if found and isinstance(found.value, int) else None
 
     @cached_property
@@ -296,7 +336,8 @@ class Configuration:
         names = ("episode_length_s", "env.episode_length_s", "scene.max_episode_length_s", "env.learn.episodeLength_s")
         if found := self.setting(*names):
             return found, float(found.value)
-        found = self.setting("episode_length", "env.episodeLength", "env.episode_length")
+        in_steps = () if self.environment in ("isaac-lab", "mjlab") else ("episode_length", "env.episode_length")
+        found = self.setting(*in_steps, "env.episodeLength")
         return (found, found.value * self.dt_s) if found and self.dt_s else None
 
     @cached_property
@@ -334,18 +375,26 @@ class UnrecognisedError(InputError):
 
 
 def read_configuration(
-    path: Path, *, library: str | None = None, algorithm: str | None = None, env_id: str | None = None
+    path: Path,
+    *,
+    library: str | None = None,
+    algorithm: str | None = None,
+    env_id: str | None = None,
+    files: Sequence[ConfigFile] = (),
 ) -> Configuration:
-    """What a file or a run's folder says; `env_id` is an entry of an RL Zoo file, else the environment's name."""
+    """What a file or a run's folder says; `env_id` is an entry of an RL Zoo file, else the environment's name.
+
+    `files` are those of the path, where they were read already.
+    """
     if library is not None and (library := library_name(named := library)) not in (*LIBRARIES, *_ENVIRONMENTS):
         raise unknown_name_error(named, "a library that is known here", [*LIBRARIES, "mjlab"])
     if algorithm is not None and algorithm not in ALGORITHMS:
         raise unknown_name_error(algorithm, "an algorithm with a rule", list(ALGORITHMS))
     if not path.exists():
         raise InputError(f"There is no file or folder {path}.")
-    files = _files_in(path) if path.is_dir() else [read_config_file(path)]
+    files = files or (_files_in(path) if path.is_dir() else [read_config_file(path)])
     if is_saved_ordered_dict(files[0].text) and path.name == "config.yml" and path.with_name("args.yml").is_file():
-        files.append(read_config_file(path.with_name("args.yml")))
+        files = [*files, read_config_file(path.with_name("args.yml"))]
     folders = {file.path.parent for file in files} if path.is_dir() else set()
     beside = {each for folder in folders for each in (*_candidates(folder), *path.glob("*/**/params/*.yaml"))}
     saved = [file for file in files if file.path.name == "args.yml"]
@@ -395,7 +444,8 @@ def _files_in(folder: Path) -> list[ConfigFile]:
     if found := [folder / name for name in _FOLDER_FILES if (folder / name).is_file()]:
         return [read_config_file(path) for path in found]
     inside = _candidates(folder)
-    if not _recognised_files(inside[:_MOST_FILES]) and (runs := sorted(folder.glob("**/params/env.yaml"))):
+    recognised = _recognised_files(inside[:_MOST_FILES])
+    if not recognised and (runs := sorted(folder.glob("**/params/env.yaml"))):
         raise InputError(f"{folder} has runs in it: give the folder of one, such as {runs[-1].parents[1]}.")
     if all(each.suffix == ".zip" for each in inside):
         # The Zoo's folder of a run has one for the environment beside its agents, LeRobot's one for the policy.
@@ -413,7 +463,7 @@ def _files_in(folder: Path) -> list[ConfigFile]:
             f"{folder} has no configuration that is known here: expected params/env.yaml and params/agent.yaml, "
             "config.yml with args.yml, train_config.json, or another .yaml, .json or .zip; of several runs give one."
         )
-    return _recognised_files(inside) or [read_config_file(inside[0])]
+    return recognised or [read_config_file(inside[0])]
 
 
 def _candidates(folder: Path) -> list[Path]:

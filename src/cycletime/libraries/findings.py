@@ -7,8 +7,12 @@ from collections.abc import Callable, Collection, Iterator
 from math import exp
 from typing import Literal, NamedTuple
 
-from cycletime.libraries.configuration import Configuration, Setting
+from cycletime.errors import InputError
+from cycletime.libraries.carry_configuration import read_as_transfer
+from cycletime.libraries.configuration import Configuration
 from cycletime.libraries.on_policy import FEW_STEPS, Brax, Counted, Sized
+from cycletime.libraries.parameters import NotANumberError
+from cycletime.rules.laws import KEPT, PROPORTIONAL
 from cycletime.rules.quantities import format_seconds
 
 Rank = Literal["contradiction", "warning", "note"]
@@ -31,11 +35,28 @@ def find_inconsistencies(configuration: Configuration, trained: Collection[float
     """All findings, the most important first; `trained` are cycle times of the trainings beside it, in seconds."""
     found = [Finding("contradiction", *problem) for problem in configuration.problems()]
     found += [finding for check in _CHECKS for finding in check(configuration)]
+    found += _refused(configuration, [each.sentence for each in found if each.rank == "contradiction"])
     if configuration.cycle_time:
         dt_s, stated_as = float(configuration.cycle_time[0]), configuration.cycle_time[1]
         found += [finding for check in _TIMED_CHECKS for finding in check(configuration, dt_s, stated_as)]
         found += _deployment(configuration, dt_s, stated_as, trained)
     return sorted(found, key=lambda each: RANKS.index(each.rank))
+
+
+def _refused(c: Configuration, said: Collection[str]) -> Iterator[Finding]:
+    """What a transfer of it to its own cycle time is refused for, unless it is said of the same setting already."""
+    if not isinstance(error := read_as_transfer(c), InputError):
+        return
+    named = [
+        (at.start(), each)
+        for each in c.settings.values()
+        if (at := re.search(rf"\b{re.escape(each.name)}\b", str(error)))
+    ]
+    about = min(named, key=lambda each: each[0], default=(0, None))[1]
+    if not any(str(error) == each or (about and about.name in each) for each in said):
+        is_fatal = not isinstance(error, NotANumberError)
+        rank: Rank = "contradiction" if is_fatal else "note"
+        yield Finding(rank, "impossible" if is_fatal else "no-number", str(error), about.place if about else "")
 
 
 def _deployment(c: Configuration, dt_s: float, stated: str, trained: Collection[float]) -> Iterator[Finding]:
@@ -143,9 +164,8 @@ def _discount(c: Configuration) -> Iterator[Finding]:
     if c.discount is None or steps is None:
         return
     if steps < FEW_STEPS:
-        span = f" ({format_seconds(steps * c.dt_s)})" if c.dt_s else ""
         says = (
-            f"{c.discount.text} looks {steps:.2g} steps ahead{span}: nothing later than that is learned; "
+            f"{c.discount.text} looks {steps:.2g} steps ahead{c.seconds(steps)}: nothing later than that is learned; "
             f"{FEW_STEPS} steps need {exp(-1 / FEW_STEPS):.3g}."
         )
         yield Finding("warning", "short-horizon", says, c.discount.place)
@@ -165,7 +185,7 @@ def _rollout(c: Configuration) -> Iterator[Finding]:
     if c.rollout is None:
         return
     steps = c.rollout.value
-    lasts = f" ({format_seconds(steps * c.dt_s)})" if c.dt_s else ""
+    lasts = c.seconds(steps)
     if steps < FEW_STEPS:
         says = (
             f"{c.rollout.text}{lasts} is an update every {'step' if steps == 1 else f'{steps} steps'}: advantages are "
@@ -173,8 +193,7 @@ def _rollout(c: Configuration) -> Iterator[Finding]:
         )
         yield Finding("warning", "short-rollout", says, c.rollout.place)
     elif c.trace_steps is not None and steps < 0.8 * c.trace_steps and c.trace_decay and c.trace_decay.value < 1:
-        trace = f"{c.trace_steps:.3g} steps"
-        trace += f", {format_seconds(c.trace_steps * c.dt_s)}" if c.dt_s else ""
+        trace = f"{c.trace_steps:.3g} steps{c.seconds(c.trace_steps, ', {}')}"
         rank: Rank = "warning" if steps < 0.5 * c.trace_steps else "note"
         says = (
             f"{c.rollout.text}{lasts} is shorter than the trace of gamma lambda ({trace}): advantages are cut at its "
@@ -250,49 +269,25 @@ def _curricula(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Findin
         yield Finding("note", "curriculum-in-steps", says, first.place)
 
 
-_ENDING = re.compile(r"(^|\.)(is_terminated|is_terminated_term|termination)$")
-_EVENT = re.compile(rf"{_ENDING.pattern}|(^|\.)feet_air_time$")
-_DIFFERENCE = re.compile(
-    r"(^|\.)(action_rate|action_rate_l2|action_rate_exp|action_acc_l2|action_smoothness\w*|smoothness)$"
-)
-
-
 def _rewards(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
     """Rewards under a manager that multiplies all of them by the cycle time, as if each were a rate."""
-    terms = list(_reward_terms(c))
-    is_event = _ENDING if c.environment == "mjlab" else _EVENT  # mjlab pays air time while it lasts
-    events = [weight for kind, weight in terms if is_event.search(kind)]
-    differences = [weight for kind, weight in terms if _DIFFERENCE.search(kind)]
-    for weight in events:
-        says = (
-            f"{weight.text} is paid per event and multiplied by the cycle time: {weight.value * dt_s:.4g} each at "
-            f"{dt_s * 1000:.4g} ms; at another cycle time divide the weight by the ratio to pay the same."
-        )
-        yield Finding("note", "event-times-dt", says, weight.place)
-    for weight in differences:
-        says = (
-            f"{weight.text} weighs a difference between steps that is not divided by {dt_s * 1000:.4g} ms: at half "
-            "the cycle time the same motion costs less per second (a quarter, if squared), noise as much as before; "
-            "choose the weight anew there."
-        )
-        yield Finding("note", "squared-difference", says, weight.place)
-
-
-_SCALES = {"legged-gym": "rewards.scales.", "mujoco-playground": "reward_config.scales."}
-"""By environment, where weights stand that are multiplied by the cycle time."""
-
-
-def _reward_terms(c: Configuration) -> Iterator[tuple[str, Setting]]:
-    """The kind of each term, by its function or name, and its weight."""
-    for name, each in c.env.items():
-        if c.positive(Setting("", abs(each.value))) is None if isinstance(each.value, int | float) else True:
+    weights = [
+        (each, "event" in key.reason) for each, key, is_pay in c.timed if is_pay and key.law not in (KEPT, PROPORTIONAL)
+    ]
+    for each, is_event in sorted(weights, key=lambda weight: not weight[1]):
+        if not each.value or each.numbers != [each.value]:
             continue
-        if c.environment in ("isaac-lab", "mjlab") and name.startswith("rewards.") and name.endswith(".weight"):
-            function = c.env.get(name.removesuffix("weight") + "func")
-            if function is not None:
-                yield str(function.value).replace(":", "."), each
-        elif c.environment in _SCALES and name.startswith(_SCALES[c.environment]):
-            yield name.rpartition(".")[2], each
+        says = (
+            f"{each.text} weighs a difference between steps that is not divided by {dt_s * 1000:.4g} ms: at half the "
+            "cycle time the same motion costs less per second (a quarter, if squared), noise as much as before; choose "
+            "the weight anew there."
+        )
+        if is_event:
+            says = (
+                f"{each.text} is paid per event and multiplied by the cycle time: {each.value * dt_s:.4g} each at "
+                f"{dt_s * 1000:.4g} ms; at another cycle time divide the weight by the ratio to pay the same."
+            )
+        yield Finding("note", "event-times-dt" if is_event else "squared-difference", says, each.place)
 
 
 def _events_after_episode(c: Configuration) -> Iterator[Finding]:

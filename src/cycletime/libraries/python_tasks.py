@@ -22,8 +22,14 @@ class PythonTask:
 
 def python_tasks(files: Sequence[Path], reader: SourceReader) -> list[PythonTask]:
     """The tasks that files register; else what their classes and functions hold."""
-    found = [task for file in files for task in _registered(file, reader)]
-    found = [task for task in found if "play" not in task.name.lower().replace("playground", "")]
+    found: list[PythonTask] = []
+    for file in files:
+        tasks = [
+            each for each in _registered(file, reader) if "play" not in each.name.lower().replace("playground", "")
+        ]
+        found += [each for each in tasks if each.env.children or each.agent.children or each.agent_file]
+        if missing := [each.name for each in tasks if not each.env.children]:
+            reader.refused[file.resolve()] = f"the environments of {', '.join(missing[:3])} have no setting in reach"
     return found or [task for file in files for task in _unregistered(file, reader)]
 
 
@@ -56,8 +62,7 @@ def _playground_tasks(file: Path, reader: SourceReader, table: ast.Dict) -> Iter
     for key, each in zip(table.keys, table.values, strict=True):
         name, env = _text(key), _built(file, reader, each)
         agent = reader.build(trainer, "brax_ppo_config", {"env_name": name}) if trainer else None
-        if env.children:
-            yield PythonTask(name, env, agent or Tree())
+        yield PythonTask(name, env, agent or Tree())
 
 
 def _gym_tasks(file: Path, reader: SourceReader, words: dict[str, ast.expr]) -> Iterator[PythonTask]:
@@ -68,6 +73,7 @@ def _gym_tasks(file: Path, reader: SourceReader, words: dict[str, ast.expr]) -> 
         return
     env, task = _entry(file, reader, points["env_cfg_entry_point"]), _text(words.get("id"))
     if not isinstance(env, Tree):
+        yield PythonTask(task, Tree(), Tree())
         return
     agents = {name: each for name, each in points.items() if name.endswith("cfg_entry_point") and "env_cfg" not in name}
     read = {name.removesuffix("_cfg_entry_point"): _entry(file, reader, each) for name, each in agents.items()}

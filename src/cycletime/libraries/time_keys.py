@@ -40,11 +40,12 @@ _ITS_PERIOD = "its update_period, and that the cycle time"
 _LENGTH = "as long in seconds"
 _IN_ALL = "it counts steps of all environments at once: as many seconds in all"
 _STEPS = "it counts agent steps"
-_SETS = "it sets the cycle time"
+SETS = "it sets the cycle time"
 _BATCHES = "it counts batches, which last as long"
 _HISTORY = "it counts steps, and the network's input changes with it"
 _PRESENT = "1 is the present alone"
-_PHYSICS = "it counts steps of the physics"
+PHYSICS = "it counts steps of the physics"
+SENSOR = "it counts the sensor's updates"
 _RATE = "taken as a rate per second: rewards are multiplied by the cycle time"
 _PER_STEP = "paid at every step"
 _EVENT = "an event is paid once, times the cycle time"
@@ -77,7 +78,7 @@ def _rewards(form: str) -> tuple[TimeKey, ...]:
 _SENSORS = ("scene.*history_length", "*sensor*.history_length", "*contact*.history_length")
 _INCREMENTS = tuple(f"actions.*relative*.{scale}" for scale in ("scale", "position_scale", "orientation_scale"))
 _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rewards by the cycle time
-    *_keys(PROPORTIONAL, _SETS, "decimation"),
+    *_keys(PROPORTIONAL, SETS, "decimation"),
     *_keys(PROPORTIONAL, "once per cycle", "sim.render_interval", equals="decimation"),
     *_keys(PROPORTIONAL, "once per cycle", "*.update_period", equals=CYCLE_TIME),
     *_keys(KEPT, "in seconds", "sim.dt", "*_s", "*resampling_time_range", "sim.mujoco.timestep"),
@@ -85,9 +86,9 @@ _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rew
     *_keys(COUNT, _HISTORY, "observations.*history_length"),
     *_keys(PROPORTIONAL, "the physics' steps of one cycle", "scene.sensors.*history_length", equals="decimation"),
     *_keys(COUNT, "it counts the sensor's updates, one per cycle", "scene.*history_length", equals=_ITS_PERIOD),
-    *_keys(KEPT, "it counts the sensor's updates", *_SENSORS, beside="update_period"),
-    *_keys(KEPT, _PHYSICS, *_SENSORS),
-    *_keys(KEPT, _PHYSICS, "scene.*delay*", "*actuators.*.min_delay", "*actuators.*.max_delay"),
+    *_keys(KEPT, SENSOR, *_SENSORS, beside="update_period"),
+    *_keys(KEPT, PHYSICS, *_SENSORS),
+    *_keys(KEPT, PHYSICS, "scene.*delay*", "*actuators.*.min_delay", "*actuators.*.max_delay"),
     *_keys(COUNT, "a curriculum counts environment steps", "curriculum.*num_step*", "curriculum.*.step", in_all=True),
     *_keys(COUNT, "it counts environment steps", "*min_step_count_between_reset"),
     *_keys(COUNT, _STEPS, "observations.*delay_*lag", "observations.*delay_update_period"),
@@ -115,7 +116,7 @@ _BESIDE_AGENT = tuple(key._replace(pattern=f"env.{key.pattern}") for key in _ISA
 """What Isaac Lab's command line has of the environment, beside the words of a trainer's library."""
 _BRAX = (
     *_keys(COUNT, _LENGTH, "num_timesteps", "episode_length"),
-    *_keys(PROPORTIONAL, _SETS, "ctrl_dt"),
+    *_keys(PROPORTIONAL, SETS, "ctrl_dt"),
     *_keys(KEPT, "in seconds", "sim_dt"),
     *_keys(KEPT, "how many ctrl_dt an action is held", "action_repeat"),
     *_keys(PROPORTIONAL, "where rewards are paid per step, as in dm_control's tasks", "reward_scaling", carried=False),
@@ -176,7 +177,7 @@ TIME_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
     "torchrl": _keys(COUNT, _LENGTH, "collector.total_frames"),
     "pufferlib": _keys(COUNT, _LENGTH, "train.total_timesteps"),
     "lerobot": (
-        *_keys(COUNT, _SETS, "env.fps", "fps"),
+        *_keys(COUNT, SETS, "env.fps", "fps"),
         *_keys(COUNT, _LENGTH, "online_steps", "policy.online_steps", "algorithm.online_steps"),
         *_keys(KEPT, "in seconds", "*_s"),
         *_keys(KEPT, "it counts updates", "steps", "*save_freq", "*log_freq", "*eval_freq", "*policy_update_freq"),
@@ -195,8 +196,14 @@ ENVIRONMENT_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
     "isaac-lab": _ISAAC_LAB,
     "mjlab": _MANAGED,
     "mujoco-playground": _BRAX,
+    "legged-gym": (
+        *_keys(COUNT, _EVENT, "rewards.scales.feet_air_time"),
+        *_rewards("rewards.scales.{}"),
+        *_keys(COUNT, _HISTORY, "*history_len*", "*frame_stack", "*include_history_steps"),
+        *_keys(KEPT, _RATE, "rewards.scales.*"),
+    ),
 }
-"""The same of the environments' own settings, by the library that has them."""
+"""The same of the environments' own settings, by the library that has them; legged_gym's are explained alone."""
 PREFIXES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "isaac-lab": (("agent.", ""), ("env.", "")),
     "rsl-rl": (("agent.", ""), ("runner.", "")),
@@ -308,7 +315,9 @@ _OF_TASKS_WITH_INCREMENTS = {
     *("gripper_box", "peg_insertion_reward"),  # Panda's and Aloha's tasks
     *("hand_pose", "stay_still", "foot_slip"),  # LeapCubeReorient; Go1Handstand and Footstand; H1JoystickGaitTracking
 }
-_WEIGHT = re.compile(r"weight$|(^|[._])scales?($|[._])|(^|_)rew(ard)?(s|_|$)|penalty|bonus|reward_scaling$")
+_WEIGHT = re.compile(
+    r"weight$|(^|[._])scales?(_value)?$|(^|[._])scales\.|(^|_)rew(ard)?(s|_|$)|penalty|bonus|reward_scaling$"
+)
 """Names of what rewards are multiplied by, which is no count also where it is a whole number."""
 _MANAGER = re.compile(r"^(\w+)_manager\.cfg\.")
 """How an address for modify_env_param begins, which modify_term_cfg calls rewards., actions. or alike."""
@@ -350,7 +359,7 @@ def time_notes(changes: Collection[TimeChange]) -> list[str]:
 def environment_keys(environment: str, settings: Mapping[str, object], trainer: bool) -> tuple[TimeKey, ...]:
     """What is known of an environment's settings, and with `trainer` of those of the trainer that scale rewards."""
     if environment != "mujoco-playground":
-        return ENVIRONMENT_KEYS[environment]
+        return ENVIRONMENT_KEYS.get(environment, ())
     # Playground's locomotion and hands multiply rewards by ctrl_dt, and have one of these terms; its arms and
     # dm_control's tasks do not, and dm_control's have no scales at all.
     scales = {name.rpartition(".")[2] for name in settings if "scales." in name and "noise" not in name}
@@ -360,6 +369,22 @@ def environment_keys(environment: str, settings: Mapping[str, object], trainer: 
     # No setting says what an action is, and these terms are in no other of its tasks.
     increments = _PLAYGROUND_INCREMENTS if scales & _OF_TASKS_WITH_INCREMENTS else ()
     return (*_NOISE, *increments, *pays, *_BRAX)
+
+
+def applied_keys(
+    library: str, settings: Mapping[str, object], names: Collection[str], keys: Collection[TimeKey] | None = None
+) -> Iterator[tuple[str, str, TimeKey]]:
+    """By name, and by the name of its kind, what is known of each setting that means time."""
+    keys = TIME_KEYS.get(library, ()) if keys is None else keys
+    for name in names:
+        value, known_as = settings[name], kind_name(name, settings)
+        fitting = [key for key in keys if fnmatchcase(known_as, key.pattern)]
+        if key := next((each for each in fitting if _applies(each, name, value, settings, library)), None):
+            yield name, known_as, key
+        elif fitting and _is_number(value):
+            equal = fitting[0].equals
+            follows = f"-1 follows {equal}" if value == -1 else f"not equal to {equal}"
+            yield name, known_as, TimeKey(known_as, KEPT, "in seconds" if equal == CYCLE_TIME else follows)
 
 
 def carry_time_keys(
@@ -375,29 +400,21 @@ def carry_time_keys(
 
     `envs` is how many times as many environments there are, and `ruled` has what rules have set by now.
     """
-    keys, changes = TIME_KEYS.get(library, ()) if keys is None else keys, []
-    for name in left:
-        value, known_as = settings[name], kind_name(name, settings)
-        fitting = [key for key in keys if fnmatchcase(known_as, key.pattern)]
-        key = next((each for each in fitting if _applies(each, name, value, settings, library)), None)
-        if rho == 1 and not (key and key.in_all):
+    changes: list[TimeChange] = []
+    for name, known_as, key in applied_keys(library, settings, left, keys):
+        if rho == 1 and not key.in_all:
             continue
-        if key is None and fitting and _is_number(value):
-            equal = fitting[0].equals
-            follows = f"-1 follows {equal}" if value == -1 else f"not equal to {equal}"
-            changes.append(TimeChange(name, value, value, "kept", "in seconds" if equal == CYCLE_TIME else follows))
-        elif key and key.law != KEPT and key.equals in (ruled or {}):
-            changes.append(TimeChange(name, value, (ruled or {})[key.equals], "carried", key.reason))
-        elif key:
-            if key.in_all and envs != 1:
-                key = key._replace(reason=_IN_ALL)
-            changes += _carry(key, name, known_as, settings, rho * envs if key.in_all else rho)
+        if key.law != KEPT and key.equals in (ruled or {}):
+            changes.append(TimeChange(name, settings[name], (ruled or {})[key.equals], "carried", key.reason))
+        else:
+            told = key._replace(reason=_IN_ALL) if key.in_all and envs != 1 else key
+            changes += _carry(told, name, known_as, settings, rho * envs if key.in_all else rho)
     return changes
 
 
 def _carry(key: TimeKey, name: str, kind: str, settings: Mapping[str, object], rho: Fraction) -> Iterator[TimeChange]:
-    value, last, is_weight = settings[name], name.rpartition(".")[2], bool(_WEIGHT.search(kind))
-    if key.law == KEPT or (value in (-1, inf) and key.law == COUNT and not is_weight):
+    value, last, is_pay = settings[name], name.rpartition(".")[2], is_weight(kind)
+    if key.law == KEPT or (value in (-1, inf) and key.law == COUNT and not is_pay):
         why = key.reason if key.law == KEPT else f"{value} is no number of steps"
         yield TimeChange(name, value, value, "kept", why)
         return
@@ -407,13 +424,13 @@ def _carry(key: TimeKey, name: str, kind: str, settings: Mapping[str, object], r
     if not all(_is_number(each) for each in numbers) or not any(numbers):
         return
     least = 2 if key.law == COUNT and "history" in last and value != 1 else 1
-    pairs = [_carried_number(name, each, key.law, rho, least, not is_weight) for each in numbers]
+    pairs = [_carried_number(name, each, key.law, rho, least, not is_pay) for each in numbers]
     new = [each for each, _ in pairs] if isinstance(value, list) else pairs[0][0]
     rounded = "" if all(exact for _, exact in pairs) else f", rounded from {_written(_exact(numbers, key.law, rho))}"
     if kind == "ctrl_dt" and (cycle_s := _fraction(value)) and (step_s := _fraction(settings.get("sim_dt"))):
         cycle_steps(Duration(cycle_s * rho), Duration(step_s))  # refused where it is no whole number of them
     sets_it = kind == name or last in ("value", "weight") or not name.startswith("curriculum.")
-    if key.carried and sets_it and not (rounded and key.reason == _SETS):
+    if key.carried and sets_it and not (rounded and key.reason == SETS):
         yield TimeChange(name, value, new, "kept" if new == value else "carried", key.reason + rounded)
         return
     is_fine = not rounded or (isinstance(new, int) and new >= 1000)  # of which nobody needs a fraction
@@ -445,6 +462,11 @@ def _set_by_curriculum(name: str, settings: Mapping[str, object]) -> str:
         return f"rewards.{term or reward}.weight"
     found = _MANAGER.sub(r"\1s.", str(address)) if address and parameter.startswith("modify_params.") else ""
     return found.replace("[", ".").replace("]", "")
+
+
+def is_weight(kind: str) -> bool:
+    """Whether rewards are multiplied by such a setting, by the name that says its kind."""
+    return bool(_WEIGHT.search(kind))
 
 
 def looks_like_time(name: str) -> bool:
