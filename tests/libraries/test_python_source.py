@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from cycletime.libraries.config_search import find_configurations
+from cycletime.libraries.config_search import find_configurations, stated_settings
 from cycletime.libraries.python_source import Opaque, SourceReader
-from cycletime.libraries.python_tasks import plain_settings
 
 LEGGED = """
 STEPS = 24
@@ -137,7 +136,7 @@ def test_what_is_read_is_what_python_makes(name: str, tmp_path: Path) -> None:
     made = getattr(run_python(path), name)()
     read = SourceReader().build(path, name)
     assert read is not None
-    settings = plain_settings(read)
+    settings = stated_settings(read, tmp_path)
     assert {"decimation", "sim.dt", "sim.interval", "period", "rewards.alive.weight", "steps"} <= settings.keys()
     assert {key: leaf.value for key, leaf in settings.items()} == {key: as_python_has_it(made, key) for key in settings}
 
@@ -146,8 +145,9 @@ def test_each_value_has_its_line_and_comment(tmp_path: Path) -> None:
     path = write(tmp_path, {"cfg.py": ENV_CFG}) / "cfg.py"
     read = SourceReader().build(path, "BaseCfg")
     assert read is not None
-    leaf = plain_settings(read)["decimation"]
-    assert (leaf.line, leaf.comment) == (1 + ENV_CFG.splitlines().index("    decimation: int = 4  # 50 Hz"), "50 Hz")
+    leaf = stated_settings(read, tmp_path)["decimation"]
+    line = 1 + ENV_CFG.splitlines().index("    decimation: int = 4  # 50 Hz")
+    assert (leaf.place, leaf.comment) == (f"cfg.py:{line}", "50 Hz")
 
 
 def legged_gym(root: Path, registered: bool = True) -> Path:
@@ -248,7 +248,7 @@ def test_a_helper_that_passes_its_arguments_on(tmp_path: Path) -> None:
     )
     read = SourceReader().build(write(tmp_path, {"cfg.py": text}) / "cfg.py", "Rewards")
     assert read is not None
-    settings = {name: leaf.value for name, leaf in plain_settings(read).items()}
+    settings = {name: leaf.value for name, leaf in stated_settings(read, tmp_path).items()}
     assert settings == {"rate.func": "mdp.action_rate_l2", "rate.weight": -0.1}
 
 

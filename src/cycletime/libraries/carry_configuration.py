@@ -172,7 +172,7 @@ def _n_envs(configuration: Configuration, given: int | None) -> int | None:
 
 
 def _notes_on_unknown(configuration: Configuration) -> list[str]:
-    unknown, named = configuration.unknown, [each.name for each in configuration.may_mean_time]
+    named = [each.name for each in configuration.may_mean_time]
     notes = []
     if named:
         notes.append(f"May mean time and are not known here, so check them: {', '.join(named)}.")
@@ -181,7 +181,7 @@ def _notes_on_unknown(configuration: Configuration) -> list[str]:
     if left_out := configuration.left_out:
         more = f" and {len(left_out) - _MOST_NAMED} more" if len(left_out) > _MOST_NAMED else ""
         notes.append(f"Files of the folder that were not read: {', '.join(left_out[:_MOST_NAMED])}{more}.")
-    if others := len(unknown) - len(named):
+    if others := len(configuration.unknown) - len(named):
         settings, them = ("setting is", "it") if others == 1 else ("settings are", "them")
         notes.append(f"{others} more {settings} kept: nothing known of {them} depends on the cycle time.")
     return notes

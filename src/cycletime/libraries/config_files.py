@@ -79,19 +79,12 @@ class ConfigFile:
         """By line, from 1, the comment on it, without its '#'."""
         if self.kind != "yaml":
             return {}
-        scalars = sorted((span.start, span.end) for span in self.root.walk() if span.scalar is not None)
-        found: dict[int, str] = {}
-        at, begin = 0, 0
-        for number, line in enumerate(self.text.splitlines(keepends=True), start=1):
-            for comment in _COMMENT.finditer(line):
-                place = begin + comment.start()
-                while at < len(scalars) and scalars[at][1] <= place:
-                    at += 1
-                if at == len(scalars) or not scalars[at][0] <= place < scalars[at][1]:
-                    found[number] = line[comment.start() :].lstrip("#").strip()
-                    break
-            begin += len(line)
-        return found
+        bare = self.text
+        for span in self.root.walk():
+            if span.scalar is not None and "#" in bare[span.start : span.end]:  # it belongs to the text
+                bare = bare[: span.start] + bare[span.start : span.end].replace("#", "_") + bare[span.end :]
+        found = ((number, _COMMENT.search(line)) for number, line in enumerate(bare.splitlines(), start=1))
+        return {number: comment.string[comment.end() :].lstrip("#").strip() for number, comment in found if comment}
 
 
 def read_config_file(path: Path) -> ConfigFile:

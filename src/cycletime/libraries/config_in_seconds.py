@@ -41,15 +41,15 @@ def describe(c: Configuration) -> Iterator[Row]:
         if setting and steps is not None:
             yield _row(what, setting, form.format(steps) + c.seconds(steps, ", {}"))
     if c.rollout:
-        yield _row("rollout", c.rollout, f"{_span(c, c.rollout.value)} in each environment")
+        yield _row("rollout", c.rollout, f"{c.span(c.rollout.value)} in each environment")
     if c.batch:
-        yield Row("batch", f"{c.batch} samples", f"{_span(c, c.batch)} of experience per update")
+        yield Row("batch", f"{c.batch} samples", f"{c.span(c.batch)} of experience per update")
     yield from _describe_updates(c)
     if c.episode:
         in_steps = f", {ceil(c.episode[1] / dt - 1e-6)} steps" if dt else ""
         yield _row("episode", c.episode[0], f"{format_seconds(c.episode[1])}{in_steps}")
     if c.training_steps:
-        yield _row("training", c.training_steps[0], f"{_span(c, c.training_steps[1])} in each environment")
+        yield _row("training", c.training_steps[0], f"{c.span(c.training_steps[1])} in each environment")
     yield from _describe_values(c)
     yield from _describe_timed(c)
 
@@ -73,7 +73,7 @@ def _describe_values(c: Configuration) -> Iterator[Row]:
     for each in values.quantities[1:]:  # after the discount
         said = [c.canonical[name].text for name, ours in fields.items() if ours == each.field and name in c.canonical]
         if said and (span := spans.get(each.field)):
-            yield Row(each.span, ", ".join(said), _span(c, span / (c.dt_s or 1)))
+            yield Row(each.span, ", ".join(said), c.span(span / (c.dt_s or 1)))
 
 
 def _describe_timed(c: Configuration) -> Iterator[Row]:
@@ -87,7 +87,7 @@ def _describe_timed(c: Configuration) -> Iterator[Row]:
     for each in c.may_mean_time:
         number, is_rate = c.positive(each), c.environment == "deployment" and _RATE.search(each.name)
         if not _OF_CYCLE.search(each.name):
-            steps = f"{_span(c, number)} if it counts cycles" if isinstance(each.value, int) and number else "check"
+            steps = f"{c.span(number)} if it counts cycles" if isinstance(each.value, int) and number else "check"
             yield _row("may mean time", each, "a rate: stays" if is_rate else steps)
 
 
@@ -105,7 +105,7 @@ def _meaning(c: Configuration, each: Setting, key: TimeKey, number: float) -> st
         return f"{format_seconds(number * period)}: {key.reason}" if period else ""
     if key.law == COUNT:
         updates = c.rollout and "curriculum." in each.name and f", {number / c.rollout.value:.4g} updates"
-        return f"{_span(c, number)}{updates or ''}"
+        return f"{c.span(number)}{updates or ''}"
     if key.law == SMOOTHING and c.dt_s and number < 1:
         return f"time constant {format_seconds(smoothing_in_seconds(number, c.dt_s))}"
     return key.reason if key.law in (PROPORTIONAL, POWER) else ""
@@ -113,7 +113,3 @@ def _meaning(c: Configuration, each: Setting, key: TimeKey, number: float) -> st
 
 def _row(what: str, setting: Setting, meaning: str) -> Row:
     return Row(what, setting.text, meaning, setting.place)
-
-
-def _span(c: Configuration, steps: float) -> str:
-    return c.seconds(steps, "{}") or f"{round(steps, 2):.12g} step{'' if steps == 1 else 's'}"

@@ -21,8 +21,8 @@ from cycletime.libraries.configuration import (
     read_configuration,
 )
 from cycletime.libraries.names import LIBRARIES
-from cycletime.libraries.python_source import SourceReader, Tree
-from cycletime.libraries.python_tasks import PythonTask, plain_settings, python_tasks
+from cycletime.libraries.python_source import Opaque, SourceReader, Tree
+from cycletime.libraries.python_tasks import PythonTask, python_tasks
 from cycletime.libraries.recognise import is_zoo_file, recognise_parts, simulated_environment
 from cycletime.rules.hyperparameters import nest_names
 
@@ -183,7 +183,7 @@ def _in_python(files: list[Path], search: Search, root: Path, found: Found) -> l
 def _from_source(
     task: PythonTask, search: Search, root: Path, reader: SourceReader, found: Found
 ) -> Configuration | None:
-    env, agent = _stated_leaves(task.env, root), _stated_leaves(task.agent, root)
+    env, agent = stated_settings(task.env, root), stated_settings(task.agent, root)
     library = None
     parts = [part for part in recognise_parts(_nested(agent)) if part.agent]
     if len(parts) == 1 and not parts[0].path:
@@ -212,13 +212,15 @@ def _from_source(
     return timed if timed.environment or (timed.library in LIBRARIES) else None
 
 
-def _stated_leaves(tree: Tree, root: Path) -> dict[str, Setting]:
-    return {
-        "decimation" if name == "sim.decimation" else name: Setting(
-            name, leaf.value, f"{_relative(leaf.file, root)}:{leaf.line}", leaf.comment
-        )
-        for name, leaf in plain_settings(tree).items()
-    }
+def stated_settings(tree: Tree, root: Path) -> dict[str, Setting]:
+    """Values that were understood, and the names of functions that terms call."""
+    found = {}
+    for name, leaf in tree.leaves():
+        value = leaf.value.text if isinstance(leaf.value, Opaque) else leaf.value
+        if value is leaf.value or name.endswith("func"):
+            known_as = "decimation" if name == "sim.decimation" else name
+            found[known_as] = Setting(name, value, f"{_relative(leaf.file, root)}:{leaf.line}", leaf.comment)
+    return found
 
 
 def _nested(settings: Mapping[str, Setting]) -> dict[str, Any]:

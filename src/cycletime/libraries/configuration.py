@@ -22,18 +22,15 @@ from cycletime.libraries.parameters import ParamName, is_near
 from cycletime.libraries.plain_yaml import KeyPath, is_saved_ordered_dict, repeated_keys
 from cycletime.libraries.recognise import is_zoo_file, recognise_algorithm, recognise_parts, simulated_environment
 from cycletime.libraries.time_keys import (
-    ENVIRONMENT_KEYS,
+    CURRICULUM,
     PREFIXES,
+    WEIGHT,
     TimeKey,
     applied_keys,
     canonical_names,
     cycle_time_names,
     environment_keys,
-    find_key,
-    is_weight,
-    kind_name,
     looks_like_time,
-    means_time,
     stated_cycle_time,
 )
 from cycletime.libraries.yaml_edit import effective_entry
@@ -189,6 +186,16 @@ class Configuration:
         """So many agent steps in seconds, for a sentence; nothing where no cycle time is known."""
         return form.format(format_seconds(steps * self.dt_s)) if self.dt_s else ""
 
+    def span(self, steps: float) -> str:
+        return self.seconds(steps, "{}") or f"{round(steps, 2):.12g} step{'' if steps == 1 else 's'}"
+
+    @property
+    def spans(self) -> dict[str, float | None]:
+        """The agent's times in its steps."""
+        rollout = self.rollout.value if self.rollout else None
+        training = self.training_steps[1] if self.training_steps else None
+        return {"discount": self.discount_steps, "trace": self.trace_steps, "rollout": rollout, "training": training}
+
     @cached_property
     def physics_step(self) -> Setting | None:
         names = {"mjlab": "sim.mujoco.timestep", "mujoco-playground": "sim_dt"}
@@ -222,28 +229,24 @@ class Configuration:
         """What means time beside the tables' values, what a transfer does with it, and whether it weighs rewards."""
         stated, env = {self._names[name]: each for name, each in self.agent.items()}, self.of("environment")
         agent, kind, library = {name: each.value for name, each in stated.items()}, self.environment, self.library or ""
-        keys = environment_keys(library, {**agent, **env}, trainer=True) if library == "mujoco-playground" else None
+        of_trainer = (
+            environment_keys(library, {**agent, **env}, trainer=True) if library == "mujoco-playground" else None
+        )
         left = [name for name in agent if name not in table_names(self.table)]
         of_env = applied_keys(kind, env, env, environment_keys(kind, env, trainer=False)) if kind else ()
-        found = [(self.env[name], key, is_weight(known)) for name, known, key in of_env]
-        of_agent = applied_keys(library, agent, left, keys)
-        return found + [(stated[name], key, is_weight(known)) for name, known, key in of_agent]
+        both = ((self.env, of_env), (stated, applied_keys(library, agent, left, of_trainer)))
+        return [(side[name], key, bool(WEIGHT.search(what))) for side, found in both for name, what, key in found]
 
     @cached_property
-    def unknown(self) -> tuple[str, ...]:
-        kind = self.environment or (self.library if self.library in ENVIRONMENT_KEYS else None)
-        settings = self.of("environment") or self.of("agent")
-        keys = environment_keys(kind, settings, trainer=True) if kind else ()
-        tables, names = table_names(self.table), self._names
-        known = [name for name in names if names[name] in tables or means_time(self.library or "", names[name])]
-        left = [*self.env.items(), *((name, each) for name, each in self.agent.items() if name not in known)]
-        return tuple(each.name for name, each in left if not find_key(keys, kind_name(name, settings)))
+    def unknown(self) -> list[Setting]:
+        known = {each.name for each, *_ in self.timed}
+        by_rule = [each.name for name, each in self.agent.items() if self._names[name] in table_names(self.table)]
+        return [each for each in self.settings.values() if each.name not in known and each.name not in by_rule]
 
     @property
     def may_mean_time(self) -> list[Setting]:
         """Unknown settings with the name of a time and a number other than 0, or several."""
-        settings = [self.settings[name] for name in self.unknown if looks_like_time(name)]
-        return [each for each in settings if any(each.numbers)]
+        return [each for each in self.unknown if looks_like_time(each.name) and any(each.numbers)]
 
     def setting(self, *names: str) -> Setting | None:
         """The first of these that the agent's or the environment's settings have with a number."""
@@ -362,12 +365,10 @@ class Configuration:
             return None
         return decay_in_seconds(self.discount.value * self.trace_decay.value, 1.0)
 
-    def curricula(self) -> Iterator[Setting]:
+    @property
+    def curricula(self) -> list[Setting]:
         """Settings that count steps until a curriculum changes something."""
-        for name, each in self.env.items():
-            last = name.rpartition(".")[2]
-            if name.startswith("curriculum.") and last in ("num_steps", "step") and self.positive(each) is not None:
-                yield each
+        return [each for each, key, _ in self.timed if key.reason == CURRICULUM and self.positive(each)]
 
 
 class UnrecognisedError(InputError):

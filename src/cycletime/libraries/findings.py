@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from cycletime.errors import InputError
 from cycletime.libraries.carry_configuration import read_as_transfer
-from cycletime.libraries.configuration import Configuration
+from cycletime.libraries.configuration import Configuration, Setting
 from cycletime.libraries.on_policy import FEW_STEPS, Brax, Counted, Sized
 from cycletime.libraries.parameters import NotANumberError
 from cycletime.rules.laws import KEPT, PROPORTIONAL
@@ -47,16 +47,12 @@ def _refused(c: Configuration, said: Collection[str]) -> Iterator[Finding]:
     """What a transfer of it to its own cycle time is refused for, unless it is said of the same setting already."""
     if not isinstance(error := read_as_transfer(c), InputError):
         return
-    named = [
-        (at.start(), each)
-        for each in c.settings.values()
-        if (at := re.search(rf"\b{re.escape(each.name)}\b", str(error)))
-    ]
-    about = min(named, key=lambda each: each[0], default=(0, None))[1]
-    if not any(str(error) == each or (about and about.name in each) for each in said):
-        is_fatal = not isinstance(error, NotANumberError)
-        rank: Rank = "contradiction" if is_fatal else "note"
-        yield Finding(rank, "impossible" if is_fatal else "no-number", str(error), about.place if about else "")
+    names = {rf"\b{re.escape(each.name)}\b": each for each in c.settings.values()}
+    named = {at.start(): each for name, each in names.items() if (at := re.search(name, str(error)))}
+    about = named[min(named)] if named else Setting("", None)
+    if not any(str(error) == each or (about.name and about.name in each) for each in said):
+        rank: Rank = "note" if isinstance(error, NotANumberError) else "contradiction"
+        yield Finding(rank, "refused", str(error), about.place)
 
 
 def _deployment(c: Configuration, dt_s: float, stated: str, trained: Collection[float]) -> Iterator[Finding]:
@@ -148,7 +144,7 @@ def _second_cycle_time(c: Configuration, dt_s: float, stated_as: str) -> Iterato
 
 
 def _seconds_in_words(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
-    for each in filter(None, [c.rollout, c.setting("episode_length", "env.episodeLength"), *c.curricula()]):
+    for each in filter(None, [c.rollout, c.setting("episode_length", "env.episodeLength"), *c.curricula]):
         said = [float(number) / (1000 if unit == "ms" else 1) for number, unit in _SPANS.findall(each.comment)]
         means = each.value * dt_s
         if said and means > 0 and not any(abs(one - means) <= 0.1 * max(one, means) for one in said):
@@ -249,7 +245,7 @@ def _training_length(c: Configuration) -> Iterator[Finding]:
     if starts and "n_timesteps" in c.canonical and starts.value >= c.canonical["n_timesteps"].value:
         says = f"{starts.text} is as long as the training of {c.canonical['n_timesteps'].text}: nothing is learned."
         yield Finding("contradiction", "no-learning", says, starts.place)
-    for each in c.curricula():
+    for each in c.curricula:
         if each.value > steps:
             says = (
                 f"{each.text} counts steps of an environment, of which the training has {round(steps)} "
@@ -259,7 +255,7 @@ def _training_length(c: Configuration) -> Iterator[Finding]:
 
 
 def _curricula(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
-    if several := list(c.curricula()):
+    if several := c.curricula:
         first = several[0]
         more = f", and {len(several) - 1} more like it" if len(several) > 1 else ""
         says = (

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cycletime.libraries.python_source import Leaf, Opaque, SourceReader, Tree
+from cycletime.libraries.python_source import Opaque, SourceReader, Tree
 
 
 @dataclass(frozen=True)
@@ -147,15 +147,3 @@ def _says_time(tree: Tree) -> bool:
     return any(
         name.rpartition(".")[2] in _TIME_WORDS and not isinstance(leaf.value, Opaque) for name, leaf in tree.leaves()
     )
-
-
-def plain_settings(tree: Tree) -> dict[str, Leaf]:
-    """Values that were understood, and the names of functions that terms call."""
-    found = {}
-    for name, leaf in tree.leaves():
-        if isinstance(leaf.value, Opaque):
-            if name.endswith("func"):
-                found[name] = Leaf(leaf.value.text, leaf.file, leaf.line, leaf.comment)
-        else:
-            found[name] = leaf
-    return found

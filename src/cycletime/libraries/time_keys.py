@@ -42,6 +42,7 @@ _IN_ALL = "it counts steps of all environments at once: as many seconds in all"
 _STEPS = "it counts agent steps"
 SETS = "it sets the cycle time"
 _BATCHES = "it counts batches, which last as long"
+CURRICULUM = "a curriculum counts environment steps"
 _HISTORY = "it counts steps, and the network's input changes with it"
 _PRESENT = "1 is the present alone"
 PHYSICS = "it counts steps of the physics"
@@ -89,7 +90,7 @@ _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rew
     *_keys(KEPT, SENSOR, *_SENSORS, beside="update_period"),
     *_keys(KEPT, PHYSICS, *_SENSORS),
     *_keys(KEPT, PHYSICS, "scene.*delay*", "*actuators.*.min_delay", "*actuators.*.max_delay"),
-    *_keys(COUNT, "a curriculum counts environment steps", "curriculum.*num_step*", "curriculum.*.step", in_all=True),
+    *_keys(COUNT, CURRICULUM, "curriculum.*num_step*", "curriculum.*.step", in_all=True),
     *_keys(COUNT, "it counts environment steps", "*min_step_count_between_reset"),
     *_keys(COUNT, _STEPS, "observations.*delay_*lag", "observations.*delay_update_period"),
     *_keys(KEPT, "once in each period", "observations.*delay_hold_prob", beside="delay_update_period"),
@@ -315,7 +316,7 @@ _OF_TASKS_WITH_INCREMENTS = {
     *("gripper_box", "peg_insertion_reward"),  # Panda's and Aloha's tasks
     *("hand_pose", "stay_still", "foot_slip"),  # LeapCubeReorient; Go1Handstand and Footstand; H1JoystickGaitTracking
 }
-_WEIGHT = re.compile(
+WEIGHT = re.compile(
     r"weight$|(^|[._])scales?(_value)?$|(^|[._])scales\.|(^|_)rew(ard)?(s|_|$)|penalty|bonus|reward_scaling$"
 )
 """Names of what rewards are multiplied by, which is no count also where it is a whole number."""
@@ -374,17 +375,18 @@ def environment_keys(environment: str, settings: Mapping[str, object], trainer: 
 def applied_keys(
     library: str, settings: Mapping[str, object], names: Collection[str], keys: Collection[TimeKey] | None = None
 ) -> Iterator[tuple[str, str, TimeKey]]:
-    """By name, and by the name of its kind, what is known of each setting that means time."""
+    """By name, and by its kind, what is known of each setting that means time; no reason if no number."""
     keys = TIME_KEYS.get(library, ()) if keys is None else keys
     for name in names:
         value, known_as = settings[name], kind_name(name, settings)
         fitting = [key for key in keys if fnmatchcase(known_as, key.pattern)]
         if key := next((each for each in fitting if _applies(each, name, value, settings, library)), None):
             yield name, known_as, key
-        elif fitting and _is_number(value):
+        elif fitting:
             equal = fitting[0].equals
             follows = f"-1 follows {equal}" if value == -1 else f"not equal to {equal}"
-            yield name, known_as, TimeKey(known_as, KEPT, "in seconds" if equal == CYCLE_TIME else follows)
+            why = "in seconds" if equal == CYCLE_TIME else follows
+            yield name, known_as, TimeKey(known_as, KEPT, why if _is_number(value) else "")
 
 
 def carry_time_keys(
@@ -402,7 +404,7 @@ def carry_time_keys(
     """
     changes: list[TimeChange] = []
     for name, known_as, key in applied_keys(library, settings, left, keys):
-        if rho == 1 and not key.in_all:
+        if not key.reason or (rho == 1 and not key.in_all):
             continue
         if key.law != KEPT and key.equals in (ruled or {}):
             changes.append(TimeChange(name, settings[name], (ruled or {})[key.equals], "carried", key.reason))
@@ -413,8 +415,8 @@ def carry_time_keys(
 
 
 def _carry(key: TimeKey, name: str, kind: str, settings: Mapping[str, object], rho: Fraction) -> Iterator[TimeChange]:
-    value, last, is_pay = settings[name], name.rpartition(".")[2], is_weight(kind)
-    if key.law == KEPT or (value in (-1, inf) and key.law == COUNT and not is_pay):
+    value, last, is_weight = settings[name], name.rpartition(".")[2], bool(WEIGHT.search(kind))
+    if key.law == KEPT or (value in (-1, inf) and key.law == COUNT and not is_weight):
         why = key.reason if key.law == KEPT else f"{value} is no number of steps"
         yield TimeChange(name, value, value, "kept", why)
         return
@@ -424,7 +426,7 @@ def _carry(key: TimeKey, name: str, kind: str, settings: Mapping[str, object], r
     if not all(_is_number(each) for each in numbers) or not any(numbers):
         return
     least = 2 if key.law == COUNT and "history" in last and value != 1 else 1
-    pairs = [_carried_number(name, each, key.law, rho, least, not is_pay) for each in numbers]
+    pairs = [_carried_number(name, each, key.law, rho, least, not is_weight) for each in numbers]
     new = [each for each, _ in pairs] if isinstance(value, list) else pairs[0][0]
     rounded = "" if all(exact for _, exact in pairs) else f", rounded from {_written(_exact(numbers, key.law, rho))}"
     if kind == "ctrl_dt" and (cycle_s := _fraction(value)) and (step_s := _fraction(settings.get("sim_dt"))):
@@ -462,11 +464,6 @@ def _set_by_curriculum(name: str, settings: Mapping[str, object]) -> str:
         return f"rewards.{term or reward}.weight"
     found = _MANAGER.sub(r"\1s.", str(address)) if address and parameter.startswith("modify_params.") else ""
     return found.replace("[", ".").replace("]", "")
-
-
-def is_weight(kind: str) -> bool:
-    """Whether rewards are multiplied by such a setting, by the name that says its kind."""
-    return bool(_WEIGHT.search(kind))
 
 
 def looks_like_time(name: str) -> bool:
