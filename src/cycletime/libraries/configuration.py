@@ -149,7 +149,7 @@ class Configuration:
 
     def _fits(self, stated: Setting, needs: str) -> bool:
         value = stated.value
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if stated.numbers != [value]:
             # What another program fills in, or what source computes.
             return "${" in value if isinstance(value, str) else value is None and not self.uses_defaults
         most = 1 if needs in (_SHARE, _DISCOUNT) else 1e15
@@ -267,9 +267,8 @@ class Configuration:
     @staticmethod
     def positive(stated: Setting | None) -> float | None:
         """The value, if it is a number above 0 and no sentinel such as 1e30."""
-        value = stated.value if stated else None
-        is_number = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e15
-        return float(value) if is_number else None  # type: ignore[arg-type]
+        is_number = stated is not None and stated.numbers == [stated.value] and 0 < stated.value < 1e15
+        return float(stated.value) if stated and is_number else None
 
     @cached_property
     def discount(self) -> Setting | None:
@@ -536,10 +535,9 @@ def _flatten(values: Any, path: KeyPath, prefix: str = "") -> Iterator[tuple[str
 
 def _sections(file: ConfigFile, library: str | None, env_id: str | None, in_folder: bool) -> list[Section]:
     document: Mapping[Any, Any] = file.document
-    if file.kind == "zip":
-        return [Section(file, (), "", document, "stable-baselines3", None)]
-    if file.kind == "yaml" and is_saved_ordered_dict(file.text):
-        return [Section(file, (), "", document, "stable-baselines3", None, is_zoo_entry=True)]
+    is_saved = file.kind == "yaml" and is_saved_ordered_dict(file.text)
+    if file.kind == "zip" or is_saved:
+        return [Section(file, (), "", document, "stable-baselines3", None, is_zoo_entry=is_saved)]
     if library in (None, "stable-baselines3", "sbx") and (
         (env_id in document and isinstance(document[env_id], Mapping)) or is_zoo_file(document)
     ):

@@ -69,26 +69,26 @@ def _deployment(c: Configuration, dt_s: float, stated: str, trained: Collection[
 _RATE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(k?)Hz\b", re.IGNORECASE)
 _INVERSE = re.compile(r"(?<![\w.])1\.?0?\s*/\s*(\d+(?:\.\d+)?)")
 _RATE_IN_NAME = re.compile(r"(?<![A-Za-z\d])(\d{1,4})[ _-]?Hz(?![a-z])", re.IGNORECASE)
-_SETS_RATE = ("decimation", "sim.dt", "ctrl_dt", "sim_dt", "control.decimation", "sim.mujoco.timestep", "fps")
-_ALSO = ("env.controlFrequencyInv", "env.control.decimation", "action_repeat", "env.fps", "control.control_decimation")
+_SETS_RATE = (
+    *("decimation", "sim.dt", "ctrl_dt", "sim_dt", "control.decimation", "sim.mujoco.timestep", "fps", "env.fps"),
+    *("env.controlFrequencyInv", "env.control.decimation", "action_repeat", "control.control_decimation"),
+)
 _SPANS = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(ms|s|sec|secs|seconds?)\b(?!\s*/)")
 
 
 def _rate_in_words(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
     control = 1 / dt_s
     rates = [control, *([1 / c.physics_dt_s] if c.physics_dt_s else [])]
-    for side in (c.env, c.canonical):
-        for name in (*_SETS_RATE, *_ALSO):
-            stated = side.get(name)
-            said = _rates_of(stated.comment) if stated else []
-            step_s = c.positive(stated)
-            own = [1 / step_s] if step_s and step_s < 1 else []
-            if stated and said and not any(_is_same(one, rate) for one in said for rate in (*rates, *own)):
-                says = (
-                    f"{stated.text} has the comment '{_short(stated.comment)}', and {stated_as} is "
-                    f"{control:.4g} Hz ({dt_s * 1000:.4g} ms): correct the comment or the value."
-                )
-                yield Finding("contradiction", "rate-in-words", says, stated.place)
+    for name, stated in (*c.env.items(), *c.canonical.items()):
+        said = _rates_of(stated.comment) if name in _SETS_RATE else []
+        step_s = c.positive(stated)
+        own = [1 / step_s] if step_s and step_s < 1 else []
+        if said and not any(_is_same(one, rate) for one in said for rate in (*rates, *own)):
+            says = (
+                f"{stated.text} has the comment '{_short(stated.comment)}', and {stated_as} is {control:.4g} Hz "
+                f"({dt_s * 1000:.4g} ms): correct the comment or the value."
+            )
+            yield Finding("contradiction", "rate-in-words", says, stated.place)
     for said_name in filter(None, [c.name, *(str(c.canonical[key].value) for key in _NAMES if key in c.canonical)]):
         for match in _RATE_IN_NAME.finditer(said_name):
             if not any(_is_same(float(match.group(1)), rate) for rate in rates):

@@ -129,12 +129,12 @@ _BRAX = (
     *_keys(SMOOTHING, "a filter per step", "*ema_alpha"),
 )
 _NOISE = _keys(KEPT, "noise of a reading", "*noise*scales.*")
-_PLAYGROUND_PER_SECOND = (
-    *_keys(COUNT, _EVENT, "*scales.feet_air_time", "*scales.feet_height"),
+_SCALES = (
+    *_keys(COUNT, _EVENT, "*scales.feet_air_time"),
     *_rewards("*scales.{}"),
-    *_keys(KEPT, _RATE, "*scales.*"),
-    *_keys(KEPT, _RATE, "reward_scaling"),
+    *_keys(KEPT, _RATE, "*scales.*", "reward_scaling"),
 )
+_PLAYGROUND_PER_SECOND = (*_keys(COUNT, _EVENT, "*scales.feet_height"), *_SCALES)
 _PLAYGROUND_PER_STEP = (
     *_keys(KEPT, "an event, paid once", "*success_reward", "*lifted_reward"),
     *_keys(PROPORTIONAL, _PER_STEP, "*scales.*"),
@@ -197,12 +197,7 @@ ENVIRONMENT_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
     "isaac-lab": _ISAAC_LAB,
     "mjlab": _MANAGED,
     "mujoco-playground": _BRAX,
-    "legged-gym": (
-        *_keys(COUNT, _EVENT, "rewards.scales.feet_air_time"),
-        *_rewards("rewards.scales.{}"),
-        *_keys(COUNT, _HISTORY, "*history_len*", "*frame_stack", "*include_history_steps"),
-        *_keys(KEPT, _RATE, "rewards.scales.*"),
-    ),
+    "legged-gym": (*_SCALES, *_keys(COUNT, _HISTORY, "*history_len*", "*frame_stack", "*include_history_steps")),
 }
 """The same of the environments' own settings, by the library that has them; legged_gym's are explained alone."""
 PREFIXES: Mapping[str, tuple[tuple[str, str], ...]] = {
