@@ -188,10 +188,7 @@ def _notes_on_unknown(configuration: Configuration) -> list[str]:
 
 
 def read_as_transfer(configuration: Configuration) -> Hyperparameters | InputError | None:
-    """The agent's values as a transfer reads them, or why it refuses the configuration.
-
-    None where it would ask for more, where the algorithm has no rule, and of source, whose bases may say more.
-    """
+    """The agent's values as a transfer reads them, or its refusal; None of source, and where it would ask for more."""
     number_missing = configuration.n_envs is None and configuration.library in MANY_ENVIRONMENTS
     if not configuration.files or configuration.table is None or number_missing:
         return None

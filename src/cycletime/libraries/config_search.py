@@ -23,7 +23,7 @@ from cycletime.libraries.configuration import (
 from cycletime.libraries.names import LIBRARIES
 from cycletime.libraries.python_source import Opaque, SourceReader, Tree
 from cycletime.libraries.python_tasks import PythonTask, python_tasks
-from cycletime.libraries.recognise import is_zoo_file, recognise_parts, simulated_environment
+from cycletime.libraries.recognise import is_zoo_file, libraries_of, recognise_parts, simulated_environment
 from cycletime.rules.hyperparameters import nest_names
 
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -184,15 +184,11 @@ def _from_source(
     task: PythonTask, search: Search, root: Path, reader: SourceReader, found: Found
 ) -> Configuration | None:
     env, agent = stated_settings(task.env, root), stated_settings(task.agent, root)
-    library = None
-    parts = [part for part in recognise_parts(_nested(agent)) if part.agent]
-    if len(parts) == 1 and not parts[0].path:
-        library = parts[0].agent
-    env_parts = recognise_parts(_nested(env))
-    sides = [part.environment for part in env_parts if part.environment and not part.path]
-    environment = sides[0] if sides else simulated_environment(_nested(env))
-    if not agent and not environment and (parts := [part for part in env_parts if part.agent]):
-        library, agent, env = parts[0].agent, env, {}  # a script's own settings, such as CleanRL's
+    library, _ = libraries_of(_nested(agent))
+    parts, environment = recognise_parts(_nested(env)), libraries_of(_nested(env))[1]
+    environment = environment or simulated_environment(_nested(env))
+    if not agent and not environment and (own := [part.agent for part in parts if part.agent]):
+        library, agent, env = own[0], env, {}  # a script's own settings, such as CleanRL's
     timed = Configuration(
         task.name or _relative(root, root),
         library,

@@ -382,10 +382,7 @@ def read_configuration(
     env_id: str | None = None,
     files: Sequence[ConfigFile] = (),
 ) -> Configuration:
-    """What a file or a run's folder says; `env_id` is an entry of an RL Zoo file, else the environment's name.
-
-    `files` are those of the path, where they were read already.
-    """
+    """What a path says, or its files that were read; `env_id` is a Zoo file's entry, else the environment's name."""
     if library is not None and (library := library_name(named := library)) not in (*LIBRARIES, *_ENVIRONMENTS):
         raise unknown_name_error(named, "a library that is known here", [*LIBRARIES, "mjlab"])
     if algorithm is not None and algorithm not in ALGORITHMS:

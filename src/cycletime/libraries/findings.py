@@ -207,28 +207,27 @@ def _minibatches(c: Configuration) -> Iterator[Finding]:
         return
     if batch is None:
         return
-    if isinstance(words, Counted) and c.minibatch_count and (left := batch % c.minibatch_count.value):
-        rank: Rank = "contradiction" if words.only_whole_minibatches else "note"
-        says = (
-            f"{c.minibatch_count.text} does not divide the batch of {batch} samples: {left} "
-            f"{'is' if left == 1 else 'are'} left over"
-            f"{'' if words.only_whole_minibatches else ' and dropped or make a short one'}; choose a divisor."
-        )
-        yield Finding(rank, "minibatches", says, c.minibatch_count.place)
-    if isinstance(words, Sized) and c.minibatch_size:
-        size = c.minibatch_size.value
-        # rl_games counts the agents of each environment as well; those of Isaac Lab and Isaac Gym have one.
-        agents = range(1, 2 if c.environment or c.library != "rl-games" else _MOST_AGENTS)
-        if all(size > batch * number or batch * number % size for number in agents):
-            fails = words.only_whole_minibatches
-            left = f"{batch % size} samples are left over for a short mini-batch"
-            left = left if size <= batch else "it is larger, and all of the batch is one mini-batch"
-            rank = "contradiction" if fails else "warning" if batch < 4 * size else "note"
-            says = (
-                f"{c.minibatch_size.text} does not divide the batch of {batch} samples: {left}"
-                f"{', which the library refuses' if fails else ''}; choose a divisor."
-            )
-            yield Finding(rank, "minibatches", says, c.minibatch_size.place)
+    stated = c.minibatch_count if isinstance(words, Counted) else c.minibatch_size
+    fails = getattr(words, "only_whole_minibatches", False)
+    rank: Rank = "contradiction" if fails else "note"
+    if isinstance(words, Counted) and stated and (left := batch % stated.value):
+        what = "" if fails else " and dropped or make a short one"
+        why = f"{left} {'is' if left == 1 else 'are'} left over{what}"
+    elif isinstance(words, Sized) and stated and _is_cut_short(c, batch, stated.value):
+        rank = "warning" if batch < 4 * stated.value and not fails else rank
+        why = f"{batch % stated.value} samples are left over for a short mini-batch"
+        why = why if stated.value <= batch else "it is larger, and all of the batch is one mini-batch"
+        why += ", which the library refuses" if fails else ""
+    else:
+        return
+    says = f"{stated.text} does not divide the batch of {batch} samples: {why}; choose a divisor."
+    yield Finding(rank, "minibatches", says, stated.place)
+
+
+def _is_cut_short(c: Configuration, batch: int, size: int) -> bool:
+    # rl_games counts the agents of each environment as well; those of Isaac Lab and Isaac Gym have one.
+    agents = range(1, 2 if c.environment or c.library != "rl-games" else _MOST_AGENTS)
+    return all(size > batch * number or batch * number % size for number in agents)
 
 
 def _training_length(c: Configuration) -> Iterator[Finding]:
@@ -267,12 +266,9 @@ def _curricula(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Findin
 
 def _rewards(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
     """Rewards under a manager that multiplies all of them by the cycle time, as if each were a rate."""
-    weights = [
-        (each, "event" in key.reason) for each, key, is_pay in c.timed if is_pay and key.law not in (KEPT, PROPORTIONAL)
-    ]
-    for each, is_event in sorted(weights, key=lambda weight: not weight[1]):
-        if not each.value or each.numbers != [each.value]:
-            continue
+    weights = [(each, key) for each, key, is_pay in c.timed if is_pay and each.value and each.numbers == [each.value]]
+    changed = [("event" in key.reason, each) for each, key in weights if key.law not in (KEPT, PROPORTIONAL)]
+    for is_event, each in sorted(changed, key=lambda weight: not weight[0]):
         says = (
             f"{each.text} weighs a difference between steps that is not divided by {dt_s * 1000:.4g} ms: at half the "
             "cycle time the same motion costs less per second (a quarter, if squared), noise as much as before; choose "
@@ -291,16 +287,12 @@ def _events_after_episode(c: Configuration) -> Iterator[Finding]:
     if c.episode is None or c.environment not in ("isaac-lab", "mjlab"):
         return
     for name, each in c.env.items():
-        span = each.value
-        if not (name.startswith("events.") and name.endswith(".interval_range_s") and isinstance(span, list)):
-            continue
         beginning = name.removesuffix("interval_range_s")
+        first_s = each.numbers[0] if beginning != name and name.startswith("events.") and each.numbers else 0
         on_global_time = c.env.get(f"{beginning}is_global_time")
-        if on_global_time and on_global_time.value:
-            continue
-        if span and isinstance(span[0], int | float) and span[0] >= c.episode[1]:
+        if first_s >= c.episode[1] and not (on_global_time and on_global_time.value):
             says = (
-                f"{each.text} comes {format_seconds(span[0])} after a reset at the earliest, and {c.episode[0].text} "
+                f"{each.text} comes {format_seconds(first_s)} after a reset at the earliest, and {c.episode[0].text} "
                 "resets before: it never happens; shorten the interval."
             )
             yield Finding("warning", "event-after-episode", says, each.place)
@@ -330,11 +322,8 @@ def _normalisation(c: Configuration) -> Iterator[Finding]:
                 "scale than the agent's; use one value."
             )
             yield Finding("warning", "normalisation-gamma", says, each.place)
-    memory = c.canonical.get("memory.memory_size")
-    rollouts = c.canonical.get("rollouts")
-    if c.library != "skrl" or c.algorithm != "ppo" or memory is None or rollouts is None:
-        return
-    if isinstance(memory.value, int) and memory.value > 0 and memory.value != rollouts.value:
+    memory, rollouts = c.setting("memory.memory_size"), c.setting("rollouts")
+    if memory and rollouts and c.library == "skrl" and c.algorithm == "ppo" and memory.value != rollouts.value:
         says = (
             f"{memory.text} is not {rollouts.text}: skrl learns from the whole memory, old or empty rows included; set "
             "it to -1."

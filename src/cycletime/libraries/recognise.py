@@ -31,14 +31,14 @@ class Part(NamedTuple):
 
 def recognise_parts(document: Mapping[Any, Any]) -> list[Part]:
     """The document itself if it is one library's, else those of its sections that are."""
-    if any(found := _libraries(document)):
+    if any(found := libraries_of(document)):
         return [Part((), *found)]
     sections = [(name, each) for name, each in document.items() if isinstance(each, Mapping) and isinstance(name, str)]
-    return [Part((name,), *found) for name, section in sections if any(found := _libraries(section))]
+    return [Part((name,), *found) for name, section in sections if any(found := libraries_of(section))]
 
 
-def _libraries(section: Mapping[Any, Any]) -> tuple[str | None, str | None]:
-    """Recognise an agent's or environment's library, also by a misspelt name, so that the slip can be named."""
+def libraries_of(section: Mapping[Any, Any]) -> tuple[str | None, str | None]:
+    """The agent's library and the environment's, also by a misspelt name, so that the slip can be named."""
     if any(found := (_agent_library(section), _environment_library(section))):
         return found
     spelt = _spelt(section, 3)

@@ -237,11 +237,7 @@ _WRAPPER_DT = re.compile(rf"env_wrapper\.(\d+\.)?{WRAPPER_NAMES.pattern}\.dt")
 
 
 def means_time(library: str, name: str) -> TimeKey | None:
-    return find_key(TIME_KEYS.get(library, ()), name)
-
-
-def find_key(keys: Collection[TimeKey], name: str) -> TimeKey | None:
-    return next((key for key in keys if fnmatchcase(name, key.pattern)), None)
+    return next((key for key in TIME_KEYS.get(library, ()) if fnmatchcase(name, key.pattern)), None)
 
 
 def _canonical_name(library: str, name: str, known: Collection[str]) -> str:
