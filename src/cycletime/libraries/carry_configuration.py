@@ -161,7 +161,8 @@ def _from_dt(configuration: Configuration, given: DurationLike | None) -> Durati
 
 
 def _n_envs(configuration: Configuration, given: int | None) -> int | None:
-    said = configuration.n_envs.value if configuration.n_envs and configuration.n_envs.file else None
+    stated = configuration.n_envs
+    said = stated.value if stated and stated.name in configuration.settings else None
     if configuration.is_zoo_entry and "n_envs" in configuration.settings:
         number = configuration.settings["n_envs"].value
         is_whole = isinstance(number, float) and number.is_integer()  # files write counts as 1e1 at times
@@ -188,14 +189,14 @@ def _notes_on_unknown(configuration: Configuration) -> list[str]:
 
 
 def read_as_transfer(configuration: Configuration) -> Hyperparameters | InputError | None:
-    """The agent's values as a transfer reads them, or its refusal; None of source, and where it would ask for more."""
-    number_missing = configuration.n_envs is None and configuration.library in MANY_ENVIRONMENTS
-    if not configuration.files or configuration.table is None or number_missing:
-        return None
-    dt = configuration.cycle_time[0] if configuration.cycle_time else Duration(1)
+    """The agent's values as a transfer reads them, or its refusal; None where it would ask for more than there is."""
+    is_alone = configuration.library in MANY_ENVIRONMENTS and not (configuration.n_envs and configuration.environment)
     try:
-        named = replace(configuration, env_id=configuration.env_id or configuration.name)
-        return carry_configuration(named, dt, from_dt=dt).values
+        dt = _from_dt(configuration, None if configuration.cycle_time else 1)
+        transfer = _Transfer(configuration, dt, dt, _n_envs(configuration, None), None, None, (), None)
+        transfer.check_physics()
+        is_whole = configuration.table and configuration.uses_defaults and not is_alone
+        return transfer.read() if is_whole else None
     except InputError as error:
         return error
 
@@ -238,9 +239,7 @@ class _Transfer:
                 f"{configuration.name} names {named}: {', '.join(ALGORITHMS)} have one here; DQN and others have "
                 "none. If it is of one that has, say which with --algorithm."
             )
-        if library == "rsl-rl" and "policy.init_noise_std" in configuration.of("agent"):
-            library = "isaac-lab"
-        before = self._read(library, ALGORITHMS[algorithm])
+        library, before = self.library, self.read()
         after = before.at(self.to_dt, self.rule, self.also)
         exported = export_values(_without_noise(after), library, self.to_num_envs or self.n_envs)
         times = self._time_changes(library, exported.time_changes)
@@ -286,8 +285,21 @@ class _Transfer:
             for name, value in changed.items()
         ]
 
-    def _read(self, library: str, kind: type[Hyperparameters]) -> Hyperparameters:
-        settings = self.configuration.of("agent")
+    @property
+    def library(self) -> str:
+        is_isaac_lab = self.configuration.library == "rsl-rl" and "policy.init_noise_std" in self.configuration.agent
+        return "isaac-lab" if is_isaac_lab else self.configuration.library or ""
+
+    def read(self) -> Hyperparameters:
+        """The agent's values at its own cycle time."""
+        configuration, library, kind = self.configuration, self.library, ALGORITHMS[self.configuration.algorithm or ""]
+        settings = configuration.of("agent")
+        length = settings.get("n_timesteps", 1) if configuration.is_zoo_entry else 1
+        if isinstance(length, bool) or not isinstance(length, int | float) or not 1 <= length < inf:
+            text = f"; YAML reads a number from !!float {length}" if isinstance(length, str) else ""
+            raise InputError(
+                f"{configuration.env_id}: n_timesteps is {length!r}: it must be a number of at least 1{text}."
+            )
         words = LIBRARIES[library].get(kind.algorithm)
         number = words.n_envs.name if words and words.n_envs else "n_envs"
         names = canonical_names(library, settings, {number})
@@ -327,12 +339,6 @@ class _Transfer:
     def _with_wrapper(self, rows: list[Change]) -> tuple[list[Change], list[str]]:
         """What the Zoo has besides: a wrapper that makes the cycle; and a saved configuration becomes an entry."""
         configuration, root = self.configuration, self.configuration.sections["agent"]
-        length = configuration.of("agent").get("n_timesteps", 1)
-        if isinstance(length, bool) or not isinstance(length, int | float) or not 1 <= length < inf:
-            text = f"; YAML reads a number from !!float {length}" if isinstance(length, str) else ""
-            raise InputError(
-                f"{configuration.env_id}: n_timesteps is {length!r}: it must be a number of at least 1{text}."
-            )
         notes: list[str] = []
         if not is_editable(root.file):
             env_id = configuration.env_id

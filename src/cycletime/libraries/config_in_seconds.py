@@ -33,13 +33,12 @@ def describe(c: Configuration) -> Iterator[Row]:
         yield Row("cycle time", f"{dt * 1000:.4g} ms ({1 / dt:.4g} Hz)", c.cycle_time[1])
     if c.n_envs:
         yield _row("environments", c.n_envs, "")
-    horizons = (
-        ("discount", c.discount, c.discount_steps, "horizon {:.4g} steps"),
-        ("trace", c.trace_decay, c.trace_steps, "gamma lambda: {:.3g} steps"),
-    )
-    for what, setting, steps, form in horizons:
-        if setting and steps is not None:
-            yield _row(what, setting, form.format(steps) + c.seconds(steps, ", {}"))
+    if c.discount and c.discount_steps is not None:
+        seconds = c.seconds(c.discount_steps, ", {}")
+        yield _row("discount", c.discount, f"horizon {c.discount_steps:.4g} steps{seconds}")
+    if c.trace_decay and c.trace_steps is not None:
+        seconds = c.seconds(c.trace_steps, ", {}")
+        yield _row("trace", c.trace_decay, f"gamma lambda: {c.trace_steps:.3g} steps{seconds}")
     if c.rollout:
         yield _row("rollout", c.rollout, f"{c.span(c.rollout.value)} in each environment")
     if c.batch:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -149,9 +150,7 @@ def _in_file_or_run(path: Path, search: Search, root: Path) -> Iterator[Configur
     entries = {name: each for name, each in document.items() if isinstance(each, Mapping) and each}
     if file and (environment := simulated_environment(document)):
         yield _timed(Configuration(str(path), environment=environment, env=file_settings(file)), search, root)
-    elif (
-        file and not search.env_id and is_zoo_file(document) and any("n_timesteps" in each for each in entries.values())
-    ):
+    elif file and not search.env_id and is_zoo_file(document) and "n_timesteps" in {*chain(*entries.values())}:
         for env_id in (str(name) for name in entries if name != "default"):
             named = _timed(read(env_id=env_id, files=[file]), search, root)
             yield replace(named, name=f"{named.name} {env_id}")

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from cycletime.errors import InputError
 from cycletime.libraries.carry_configuration import read_as_transfer
 from cycletime.libraries.configuration import Configuration, Setting
-from cycletime.libraries.on_policy import FEW_STEPS, Brax, Counted, Sized
+from cycletime.libraries.on_policy import FEW_STEPS, Counted, Sized
 from cycletime.libraries.parameters import NotANumberError
 from cycletime.rules.laws import KEPT, PROPORTIONAL
 from cycletime.rules.quantities import format_seconds
@@ -45,14 +45,14 @@ def find_inconsistencies(configuration: Configuration, trained: Collection[float
 
 def _refused(c: Configuration, said: Collection[str]) -> Iterator[Finding]:
     """What a transfer of it to its own cycle time is refused for, unless it is said of the same setting already."""
-    if not isinstance(error := read_as_transfer(c), InputError):
+    error = read_as_transfer(c)
+    if not isinstance(error, InputError) or isinstance(error, NotANumberError):  # which a transfer would ask for
         return
     names = {rf"\b{re.escape(each.name)}\b": each for each in c.settings.values()}
     named = {at.start(): each for name, each in names.items() if (at := re.search(name, str(error)))}
     about = named[min(named)] if named else Setting("", None)
-    if not any(str(error) == each or (about.name and about.name in each) for each in said):
-        rank: Rank = "note" if isinstance(error, NotANumberError) else "contradiction"
-        yield Finding(rank, "refused", str(error), about.place)
+    if not any(about.name and about.name in each for each in said):
+        yield Finding("contradiction", "refused", str(error), about.place)
 
 
 def _deployment(c: Configuration, dt_s: float, stated: str, trained: Collection[float]) -> Iterator[Finding]:
@@ -132,15 +132,6 @@ def _second_cycle_time(c: Configuration, dt_s: float, stated_as: str) -> Iterato
                 f"{dt_s * 1000:.4g} ms: make them one."
             )
             yield Finding("contradiction", "two-cycle-times", says, each.place)
-    steps = c.env.get("ctrl_dt")
-    if steps and c.environment == "mujoco-playground" and c.physics_dt_s and (control := c.positive(steps)):
-        ratio = control / c.physics_dt_s
-        if abs(ratio - round(ratio)) > 1e-6 * ratio:
-            says = (
-                f"{steps.text} is {ratio:.4g} times sim_dt {c.physics_dt_s:.6g}, and whole physics steps are made, so "
-                f"that a cycle lasts {round(ratio) * c.physics_dt_s:.4g} s: take a multiple."
-            )
-            yield Finding("contradiction", "no-multiple", says, steps.place)
 
 
 def _seconds_in_words(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
@@ -200,11 +191,6 @@ def _rollout(c: Configuration) -> Iterator[Finding]:
 
 def _minibatches(c: Configuration) -> Iterator[Finding]:
     words, batch = c.table, c.batch
-    if isinstance(words, Brax) and c.n_envs and c.minibatch_count and batch and c.rollout:
-        trajectories = batch // c.rollout.value // c.minibatch_count.value
-        if says := words.explain_misfit(trajectories, c.minibatch_count.value, c.n_envs.value):
-            yield Finding("contradiction", "minibatches", says, c.minibatch_count.place)
-        return
     if batch is None:
         return
     stated = c.minibatch_count if isinstance(words, Counted) else c.minibatch_size
