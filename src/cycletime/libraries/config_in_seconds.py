@@ -34,11 +34,9 @@ def describe(c: Configuration) -> Iterator[Row]:
     if c.n_envs:
         yield _row("environments", c.n_envs, "")
     if c.discount and c.discount_steps is not None:
-        seconds = c.seconds(c.discount_steps, ", {}")
-        yield _row("discount", c.discount, f"horizon {c.discount_steps:.4g} steps{seconds}")
+        yield _row("discount", c.discount, f"horizon {c.discount_steps:.4g} steps{c.seconds(c.discount_steps, ', {}')}")
     if c.trace_decay and c.trace_steps is not None:
-        seconds = c.seconds(c.trace_steps, ", {}")
-        yield _row("trace", c.trace_decay, f"gamma lambda: {c.trace_steps:.3g} steps{seconds}")
+        yield _row("trace", c.trace_decay, f"gamma lambda: {c.trace_steps:.3g} steps{c.seconds(c.trace_steps, ', {}')}")
     if c.rollout:
         yield _row("rollout", c.rollout, f"{c.span(c.rollout.value)} in each environment")
     if c.batch:

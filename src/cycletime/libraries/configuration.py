@@ -77,8 +77,7 @@ class Setting:
     def numbers(self) -> list[float]:
         """The value, or a list's items; none where any of them is no number."""
         items = self.value if isinstance(self.value, list) else [self.value]
-        is_all = all(isinstance(each, int | float) and not isinstance(each, bool) for each in items)
-        return items if is_all else []
+        return items if all(type(each) in (int, float) for each in items) else []
 
     @property
     def text(self) -> str:
@@ -272,14 +271,14 @@ class Configuration:
 
     @cached_property
     def discount(self) -> Setting | None:
-        return self._fraction(self._parameter(self.table.discount) if self.table else None)
+        return self._decay("discount")
 
     @cached_property
     def trace_decay(self) -> Setting | None:
-        return self._fraction(self._parameter(getattr(self.table, "trace_decay", None)))
+        return self._decay("trace_decay")
 
-    @staticmethod
-    def _fraction(stated: Setting | None) -> Setting | None:
+    def _decay(self, field_name: str) -> Setting | None:
+        stated = self._parameter(getattr(self.table, field_name, None))
         return stated if stated and 0 < stated.value <= 1 else None
 
     @cached_property
@@ -404,13 +403,10 @@ def read_configuration(
         if kind := simulated_environment(files[0].document):
             raise InputError(f"{path} is of {kind}, which 'cycletime explain' reads and nothing carries.")
         has = ", ".join(str(name) for file in files for name in list(file.document)[:6]) or "nothing"
-        known = ", ".join(LIBRARIES)
-        raise UnrecognisedError(
-            f"{path} is of no library that was recognised (it has {has}): give --library, one of {known}."
-        )
+        says = f"{path} is of no library that was recognised (it has {has}): give --library, one of "
+        raise UnrecognisedError(f"{says}{', '.join(LIBRARIES)}.")
     used = {each.file.path for each in sections} | {each.path for each in saved}
-    agent = _only(path, "agents", [section for section in sections if section.agent])
-    environment = _only(path, "environments", [section for section in sections if section.environment])
+    agent, environment = _only(path, "agent", sections), _only(path, "environment", sections)
     found = agent.agent if agent else None
     if found == "brax" and environment and environment.environment == "mujoco-playground":
         found = "mujoco-playground"
@@ -430,11 +426,12 @@ def read_configuration(
     )
 
 
-def _only(path: Path, what: str, sections: list[Section]) -> Section | None:
-    if len(sections) > 1:
-        names = ", ".join(".".join([section.file.path.name, *map(str, section.path)]) for section in sections)
-        raise InputError(f"{path} has the settings of {len(sections)} {what} ({names}): give one file of them.")
-    return sections[0] if sections else None
+def _only(path: Path, side: Side, sections: list[Section]) -> Section | None:
+    found = [section for section in sections if section.side == side]
+    if len(found) > 1:
+        names = ", ".join(".".join([section.file.path.name, *map(str, section.path)]) for section in found)
+        raise InputError(f"{path} has the settings of {len(found)} {side}s ({names}): give one file of them.")
+    return found[0] if found else None
 
 
 def _files_in(folder: Path) -> list[ConfigFile]:

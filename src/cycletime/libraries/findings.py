@@ -158,12 +158,11 @@ def _discount(c: Configuration) -> Iterator[Finding]:
         yield Finding("warning", "short-horizon", says, c.discount.place)
     if c.episode and c.dt_s and (looks_s := steps * c.dt_s) > 1.05 * c.episode[1]:
         episode_s = c.episode[1]
-        fits = exp(-c.dt_s / episode_s)
         rank: Rank = "warning" if looks_s > 3 * episode_s else "note"
         says = (
             f"{c.discount.text} looks {format_seconds(looks_s)} ahead, and {c.episode[0].text} ends an episode "
-            f"after {format_seconds(episode_s)}: within one little is discounted; {fits:.4g} would look as far as "
-            "an episode lasts."
+            f"after {format_seconds(episode_s)}: within one little is discounted; {exp(-c.dt_s / episode_s):.4g} "
+            "would look as far as an episode lasts."
         )
         yield Finding(rank, "horizon-beyond-episode", says, c.discount.place)
 
@@ -171,8 +170,7 @@ def _discount(c: Configuration) -> Iterator[Finding]:
 def _rollout(c: Configuration) -> Iterator[Finding]:
     if c.rollout is None:
         return
-    steps = c.rollout.value
-    lasts = c.seconds(steps)
+    steps, lasts = c.rollout.value, c.seconds(c.rollout.value)
     if steps < FEW_STEPS:
         says = (
             f"{c.rollout.text}{lasts} is an update every {'step' if steps == 1 else f'{steps} steps'}: advantages are "
