@@ -9,6 +9,7 @@ import json
 import re
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -89,15 +90,9 @@ class ConfigFile:
 
 def read_config_file(path: Path) -> ConfigFile:
     """One file, by what is in it: a zip, JSON, YAML, or flags."""
-    try:
-        with open_regular(path) as file:
-            is_zip = file.read(4) == b"PK\x03\x04"
-    except FileNotFoundError:
-        raise InputError(f"There is no file {path}.") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
-    if is_zip:
-        return _read_zip(path)
+    with suppress(OSError), open_regular(path) as file:  # what cannot be opened is refused below
+        if file.read(4) == b"PK\x03\x04":
+            return _read_zip(path)
     if path.suffix == ".toml":
         raise InputError(f"{path} is TOML, as no library's configuration is: 'cycletime study plan' tells of a study.")
     if path.suffix == ".py":

@@ -17,6 +17,8 @@ from cycletime.rules.laws import COUNT, POWER, PROPORTIONAL, SMOOTHING
 from cycletime.rules.quantities import format_seconds, smoothing_in_seconds
 from cycletime.rules.sac import OffPolicy
 
+_WHAT = {"update_period": "sensor period", "curriculum": "curriculum", "history": "history", "delay": "delay"}
+_BY_LAW = {SMOOTHING: "filter", POWER: "per step", PROPORTIONAL: "per step"}
 _OF_CYCLE, _RATE = re.compile(r"dt$|decimation$"), re.compile(r"freq|_hz$")
 
 
@@ -86,10 +88,6 @@ def _describe_timed(c: Configuration) -> Iterator[Row]:
         if not _OF_CYCLE.search(each.name):
             steps = f"{c.span(number)} if it counts cycles" if isinstance(each.value, int) and number else "check"
             yield _row("may mean time", each, "a rate: stays" if is_rate else steps)
-
-
-_WHAT = {"update_period": "sensor period", "curriculum": "curriculum", "history": "history", "delay": "delay"}
-_BY_LAW = {SMOOTHING: "filter", POWER: "per step", PROPORTIONAL: "per step"}
 
 
 def _meaning(c: Configuration, each: Setting, key: TimeKey, number: float) -> str:

@@ -52,8 +52,6 @@ _COUNTS = ("rollout", "size", "unroll", "horizon", "count", "minibatch", "trajec
 _WHOLE, _POSITIVE = "a whole number of at least 1", "a number above 0"
 _SHARE, _DISCOUNT = "a number from 0 to 1", "a number above 0 and at most 1"
 _EXPONENT = re.compile(r"[-+]?(\d{1,30}\.?\d{0,30}|\.\d{1,30})[eE][-+]?\d{1,4}")
-
-
 Side: TypeAlias = Literal["agent", "environment"]
 
 
@@ -143,8 +141,7 @@ class Configuration:
                 yield "impossible", f"{stated.name} is {stated.value!r}: it must be {needs}.", stated.place
         for each in self.env.values():
             if each.name.endswith(("_range_s", "_time_range")) and each.numbers != sorted(each.numbers):
-                says = f"{each.name} is {each.value}: it must begin with the shortest time."
-                yield "impossible", says, each.place
+                yield "impossible", f"{each.name} is {each.value}: it must begin with the shortest time.", each.place
 
     def _fits(self, stated: Setting, needs: str) -> bool:
         value = stated.value

@@ -22,6 +22,17 @@ RANKS: tuple[Rank, ...] = ("contradiction", "warning", "note")
 _SAME = 0.03
 """Rates within this fraction are one: 0.0166 s is 60 Hz."""
 _MOST_AGENTS = 33
+_RATE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(k?)Hz\b", re.IGNORECASE)
+_INVERSE = re.compile(r"(?<![\w.])1\.?0?\s*/\s*(\d+(?:\.\d+)?)")
+_RATE_IN_NAME = re.compile(r"(?<![A-Za-z\d])(\d{1,4})[ _-]?Hz(?![a-z])", re.IGNORECASE)
+_SETS_RATE = (
+    *("decimation", "sim.dt", "ctrl_dt", "sim_dt", "control.decimation", "sim.mujoco.timestep", "fps", "env.fps"),
+    *("env.controlFrequencyInv", "env.control.decimation", "action_repeat", "control.control_decimation"),
+)
+_SPANS = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(ms|s|sec|secs|seconds?)\b(?!\s*/)")
+_STATES_DT = re.compile(r"(^|\.)(control_dt|policy_dt|step_dt|agent_dt)$")
+_STATES_RATE = re.compile(r"(^|\.)(control|policy)_(freq|frequency|rate)(_hz)?$")
+_NORMALISED = re.compile(r"norm\w*\.(?:\w+\.)?(gamma|discount)$|norm\w*_gamma$", re.IGNORECASE)
 
 
 class Finding(NamedTuple):
@@ -66,16 +77,6 @@ def _deployment(c: Configuration, dt_s: float, stated: str, trained: Collection[
         yield Finding("warning", "deployed-at-another-rate", says, place)
 
 
-_RATE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(k?)Hz\b", re.IGNORECASE)
-_INVERSE = re.compile(r"(?<![\w.])1\.?0?\s*/\s*(\d+(?:\.\d+)?)")
-_RATE_IN_NAME = re.compile(r"(?<![A-Za-z\d])(\d{1,4})[ _-]?Hz(?![a-z])", re.IGNORECASE)
-_SETS_RATE = (
-    *("decimation", "sim.dt", "ctrl_dt", "sim_dt", "control.decimation", "sim.mujoco.timestep", "fps", "env.fps"),
-    *("env.controlFrequencyInv", "env.control.decimation", "action_repeat", "control.control_decimation"),
-)
-_SPANS = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(ms|s|sec|secs|seconds?)\b(?!\s*/)")
-
-
 def _rate_in_words(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
     control = 1 / dt_s
     rates = [control, *([1 / c.physics_dt_s] if c.physics_dt_s else [])]
@@ -89,7 +90,8 @@ def _rate_in_words(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Fi
                 f"({dt_s * 1000:.4g} ms): correct the comment or the value."
             )
             yield Finding("contradiction", "rate-in-words", says, stated.place)
-    for said_name in filter(None, [c.name, *(str(c.canonical[key].value) for key in _NAMES if key in c.canonical)]):
+    keys = ("experiment_name", "run_name", "runner.experiment_name")
+    for said_name in filter(None, [c.name, *(str(c.canonical[key].value) for key in keys if key in c.canonical)]):
         for match in _RATE_IN_NAME.finditer(said_name):
             if not any(_is_same(float(match.group(1)), rate) for rate in rates):
                 says = (
@@ -97,9 +99,6 @@ def _rate_in_words(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Fi
                     "rename it, or change the cycle time."
                 )
                 yield Finding("contradiction", "rate-in-words", says)
-
-
-_NAMES = ("experiment_name", "run_name", "runner.experiment_name")
 
 
 def _rates_of(comment: str) -> list[float]:
@@ -113,10 +112,6 @@ def _is_same(one: float, other: float) -> bool:
 
 def _short(comment: str) -> str:
     return comment if len(comment) <= 60 else f"{comment[:57]}..."
-
-
-_STATES_DT = re.compile(r"(^|\.)(control_dt|policy_dt|step_dt|agent_dt)$")
-_STATES_RATE = re.compile(r"(^|\.)(control|policy)_(freq|frequency|rate)(_hz)?$")
 
 
 def _second_cycle_time(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
@@ -292,9 +287,6 @@ def _sensors(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]
                 f"{dt_s * 1000:.4g} ms: it gives the same values between; {dt_s:.4g} would renew it every cycle."
             )
             yield Finding("note", "slow-sensor", says, each.place)
-
-
-_NORMALISED = re.compile(r"norm\w*\.(?:\w+\.)?(gamma|discount)$|norm\w*_gamma$", re.IGNORECASE)
 
 
 def _normalisation(c: Configuration) -> Iterator[Finding]:

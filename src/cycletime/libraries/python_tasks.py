@@ -9,6 +9,8 @@ from pathlib import Path
 
 from cycletime.libraries.python_source import Opaque, SourceReader, Tree
 
+_TIME_WORDS = {"decimation", "ctrl_dt", "gamma", "discounting", "discount", "fps", "num_steps_per_env", "unroll_length"}
+
 
 @dataclass(frozen=True)
 class PythonTask:
@@ -138,9 +140,6 @@ def _unregistered(path: Path, reader: SourceReader) -> list[PythonTask]:
     return [
         PythonTask(name, tree, agents.get(f"{name}PPO", Tree())) for name, tree in trees.items() if name not in agents
     ]
-
-
-_TIME_WORDS = {"decimation", "ctrl_dt", "gamma", "discounting", "discount", "fps", "num_steps_per_env", "unroll_length"}
 
 
 def _says_time(tree: Tree) -> bool:

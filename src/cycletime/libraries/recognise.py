@@ -15,8 +15,11 @@ _OFF_POLICY_NAMES = (
     *("grad_updates_per_step", "memory_size", "fill_buffer"),
 )
 """Settings of a replay buffer or of what learns from it."""
-
-
+_CLASS_NAMES = {
+    "rsl-rl": ("algorithm.class_name", "runner.algorithm.class_name"),
+    "skrl": ("agent.class", "class"),
+    "rl-games": ("params.algo.name", "algo.name"),
+}
 _TELLING = ("num_steps_per_env", "decimation", "ctrl_dt", "discount_factor", "rollouts", "unroll_length")
 """Names without which a library is not recognised, and that others do not resemble."""
 
@@ -115,13 +118,6 @@ def _agent_library(document: Mapping[Any, Any]) -> str | None:
     ):
         return "stable-baselines3"
     return None
-
-
-_CLASS_NAMES = {
-    "rsl-rl": ("algorithm.class_name", "runner.algorithm.class_name"),
-    "skrl": ("agent.class", "class"),
-    "rl-games": ("params.algo.name", "algo.name"),
-}
 
 
 def recognise_algorithm(library: str, settings: Mapping[str, Any], asked: str | None, of_file: str = "") -> str | None:
