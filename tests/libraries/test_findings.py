@@ -337,6 +337,10 @@ def test_what_contradicts_comes_first_and_notes_last() -> None:
     assert [each.rank for each in find_inconsistencies(found)] == ["contradiction", "warning", "note"]
 
 
+def test_a_physics_step_without_its_decimation_is_refused_for_nothing() -> None:
+    assert kinds(configuration({"sim.dt": 0.0166})) == set()
+
+
 def test_without_a_cycle_time_what_is_in_steps_is_still_found() -> None:
     found = configuration({}, RSL_RL | {"num_steps_per_env": 2}, environment=None)
     assert kinds(found) == {"short-rollout"}

@@ -190,13 +190,13 @@ def _notes_on_unknown(configuration: Configuration) -> list[str]:
 
 def read_as_transfer(configuration: Configuration) -> Hyperparameters | InputError | None:
     """The agent's values as a transfer reads them, or its refusal; None where it would ask for more than there is."""
-    is_alone = configuration.library in MANY_ENVIRONMENTS and not (configuration.n_envs and configuration.environment)
+    has_number = configuration.library not in MANY_ENVIRONMENTS or (configuration.environment and configuration.n_envs)
     try:
         dt = _from_dt(configuration, None if configuration.cycle_time else 1)
         transfer = _Transfer(configuration, dt, dt, _n_envs(configuration, None), None, None, (), None)
-        transfer.check_physics()
-        is_whole = configuration.table and configuration.uses_defaults and not is_alone
-        return transfer.read() if is_whole else None
+        if configuration.cycle_time:
+            transfer.check_physics()
+        return transfer.read() if configuration.table and configuration.uses_defaults and has_number else None
     except InputError as error:
         return error
 

@@ -31,7 +31,7 @@ def python_tasks(files: Sequence[Path], reader: SourceReader) -> list[PythonTask
         ]
         found += [each for each in tasks if each.env.children or each.agent.children or each.agent_file]
         if missing := [each.name for each in tasks if not each.env.children]:
-            reader.refused[file.resolve()] = f"the environments of {', '.join(missing[:3])} have no setting in reach"
+            reader.refused[file.resolve()] = f"the environments of {', '.join(missing)} have no setting in reach"
     return found or [task for file in files for task in _unregistered(file, reader)]
 
 
