@@ -79,7 +79,6 @@ def test_nowhere_is_a_time_floor_divided() -> None:
         "duration.py": 1,  # 10**places // denominator, both whole
         "reports/drawing.py": 1,  # bins between markers
         "libraries/on_policy.py": 7,  # samples, environments, mini-batches
-        "libraries/findings.py": 2,  # trajectories in a batch and its mini-batches
         "libraries/configuration.py": 1,  # samples of each environment
         "libraries/yaml_edit.py": 1,  # columns of text
         "studies/study_folder.py": 1,  # half of some runs

@@ -1,14 +1,21 @@
 """Each kind of finding on a small configuration that has it, beside one that differs in a single value and has not."""
 
+import json
 from math import exp, log
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cycletime.duration import Duration
+from cycletime.libraries.carry_configuration import carry_configuration
 from cycletime.libraries.config_in_seconds import describe
-from cycletime.libraries.configuration import Configuration, Setting
+from cycletime.libraries.config_search import Search, find_configurations
+from cycletime.libraries.configuration import Configuration, Setting, read_configuration
 from cycletime.libraries.findings import Finding, find_inconsistencies
+from cycletime.libraries.names import table_names
+from tests.libraries.configurations import BRAX as PLAYGROUND_PPO
+from tests.libraries.configurations import ISAAC_ENV, LEROBOT, MJLAB_ENV, PLAYGROUND_ENV, RL_GAMES, SKRL, write_run
 
 ISAAC_LAB = {"sim.dt": 0.005, "decimation": 4, "episode_length_s": 20.0, "scene.num_envs": 4096}
 RSL_RL = {"num_steps_per_env": 24, "max_iterations": 1500, "algorithm.gamma": 0.99, "algorithm.lam": 0.95}
@@ -112,10 +119,9 @@ def test_another_setting_says_another_cycle_time(settings: dict[str, Any], contr
 @pytest.mark.parametrize(("sim_dt", "contradicts"), [(0.003, True), (0.004, False), (0.02, False)])
 def test_a_cycle_that_is_no_whole_number_of_physics_steps(sim_dt: float, contradicts: bool) -> None:
     found = configuration(PLAYGROUND | {"sim_dt": sim_dt}, BRAX, "mujoco-playground", "mujoco-playground")
-    assert kinds(found) == ({"no-multiple"} if contradicts else set())
+    assert kinds(found) == ({"refused"} if contradicts else set())
     if contradicts:
-        assert "6.667 times sim_dt 0.003" in only(found).sentence
-        assert "lasts 0.021 s" in only(found).sentence
+        assert "is not a whole multiple of the environment time step 3ms" in only(found).sentence
 
 
 @pytest.mark.parametrize(
@@ -198,7 +204,8 @@ def test_mini_batches_that_stable_baselines3_cuts_short(n_steps: int, batch_size
 @pytest.mark.parametrize(("n_envs", "refused"), [(8192, False), (3000, True)])
 def test_rollouts_that_brax_cannot_collect(n_envs: int, refused: bool) -> None:
     found = configuration(PLAYGROUND, BRAX | {"num_envs": n_envs}, "mujoco-playground", "mujoco-playground")
-    assert kinds(found) == ({"minibatches"} if refused else set())
+    assert kinds(found) == ({"refused"} if refused else set())
+    assert not refused or "brax stops at the start" in only(found).sentence
 
 
 @pytest.mark.parametrize(("iterations", "short"), [(20, True), (1500, False)])
@@ -265,8 +272,9 @@ def test_air_time_is_paid_at_landing_but_not_in_mjlab(environment: str, event: b
     assert kinds(configuration(env, environment=environment)) == ({"event-times-dt"} if event else set())
 
 
-def test_rewards_of_playground() -> None:
-    env = PLAYGROUND | {"reward_config.scales.termination": -1.0, "reward_config.scales.tracking_lin_vel": 1.0}
+@pytest.mark.parametrize("event", ["termination", "feet_height"])
+def test_rewards_of_playground(event: str) -> None:
+    env = PLAYGROUND | {f"reward_config.scales.{event}": -1.0, "reward_config.scales.tracking_lin_vel": 1.0}
     found = configuration(env, BRAX, "mujoco-playground", "mujoco-playground")
     assert "-0.02 each at 20 ms" in only(found).sentence
 
@@ -278,11 +286,13 @@ def test_rewards_of_playground() -> None:
         ([10.0, 15.0], False, False),
         ([15.0, 30.0], False, False),
         ([20.0, 30.0], True, False),
+        ([15.0, 10.0], False, None),
     ],
 )
-def test_an_event_that_comes_after_the_episode(interval: list[float], global_time: bool, never: bool) -> None:
+def test_an_event_that_comes_after_the_episode(interval: list[float], global_time: bool, never: bool | None) -> None:
     event = {"events.push.interval_range_s": interval, "events.push.is_global_time": global_time}
-    assert kinds(configuration(ISAAC_LAB | event)) == ({"event-after-episode"} if never else set())
+    expected = {"impossible"} if never is None else {"event-after-episode"} if never else set()
+    assert kinds(configuration(ISAAC_LAB | event)) == expected
 
 
 @pytest.mark.parametrize(("period", "slow"), [(0.1, True), (0.02, False), (0.005, False), (0.0, False)])
@@ -327,6 +337,10 @@ def test_what_contradicts_comes_first_and_notes_last() -> None:
     assert [each.rank for each in find_inconsistencies(found)] == ["contradiction", "warning", "note"]
 
 
+def test_a_physics_step_without_its_decimation_is_refused_for_nothing() -> None:
+    assert kinds(configuration({"sim.dt": 0.0166})) == set()
+
+
 def test_without_a_cycle_time_what_is_in_steps_is_still_found() -> None:
     found = configuration({}, RSL_RL | {"num_steps_per_env": 2}, environment=None)
     assert kinds(found) == {"short-rollout"}
@@ -336,8 +350,10 @@ def test_without_a_cycle_time_what_is_in_steps_is_still_found() -> None:
 
 def test_the_meaning_in_seconds() -> None:
     """Written out by hand: 20 ms, 1/0.02 Hz, -0.02/ln(0.99), 24 steps, 4096 environments, 20 updates in 0.48 s."""
-    env = ISAAC_LAB | {"observations.policy.history_length": 5, "actions.arm.alpha": 0.5, "robot.max_delay": 6}
-    env |= {"scene.contact_forces.history_length": 3}
+    env = ISAAC_LAB | {"observations.policy.history_length": 5, "actions.arm.alpha": 0.5}
+    env |= {"robot.actuators.legs.max_delay": 6}
+    env |= {"contact_sensor.history_length": 3, "contact_sensor.update_period": 0.01}
+    env |= {"events.push.min_step_count_between_reset": 720, "action_lag": 2}
     meaning = {row.what: row for row in describe(configuration(env))}
     assert meaning["cycle time"].value == "20 ms (50 Hz)"
     assert meaning["discount"].meaning == "horizon 99.5 steps, 1.99 s"
@@ -347,9 +363,80 @@ def test_the_meaning_in_seconds() -> None:
     assert meaning["gradient steps"].meaning == f"{20 / 0.48:.4g} per simulated second"
     assert meaning["episode"].meaning == "20 s, 1000 steps"
     assert meaning["training"].meaning == f"{1500 * 24 * 0.02:.0f} s in each environment"
-    assert meaning["history"].meaning == "0.1 s"
+    histories = [row.meaning for row in describe(configuration(env)) if row.what == "history"]
+    assert histories == ["0.1 s", "0.03 s: it counts the sensor's updates"]
+    assert meaning["steps"].meaning == f"{720 * 0.02} s"
+    assert meaning["may mean time"].meaning == "0.04 s if it counts cycles"
     assert meaning["filter"].meaning == f"time constant {0.02 / log(2):.3g} s"
-    assert meaning["delay"].meaning == "0.03 s, counted in physics steps"
+    assert meaning["delay"].meaning == "0.03 s: it counts steps of the physics"
+
+
+def test_an_episode_that_isaac_lab_counts_in_seconds_alone() -> None:
+    env = {name: value for name, value in ISAAC_LAB.items() if name != "episode_length_s"} | {"episode_length": 1000}
+    assert configuration(env).episode is None
+
+
+@pytest.mark.parametrize("name", ["isaac", "mjlab", "skrl", "rl-games", "playground", "lerobot"])
+def test_what_a_transfer_carries_has_a_row_or_a_finding(name: str, tmp_path: Path) -> None:
+    """All but the values of rules, of which some have a row in other words."""
+    runs = {"isaac": (), "mjlab": (MJLAB_ENV,), "skrl": (ISAAC_ENV, SKRL), "rl-games": (ISAAC_ENV, RL_GAMES)}
+    path = tmp_path / "a.json"
+    if name in runs:
+        path = write_run(tmp_path / "run", *runs[name])
+    else:
+        path.write_text(json.dumps(LEROBOT if name == "lerobot" else {"env": PLAYGROUND_ENV, "ppo": PLAYGROUND_PPO}))
+    read = read_configuration(path)
+    assert read.cycle_time is not None
+    carried = carry_configuration(read, Duration(2 * read.cycle_time[0].exact_s))
+    names = [each.name for each in carried.changes if each.treatment == "carried" and each.old is not None]
+    said = [f"{row.value} {row.meaning} " for row in describe(read)]
+    said += [f"{each.sentence} " for each in find_inconsistencies(read)]
+    by_rule = [each.name for word, each in read.canonical.items() if word in table_names(read.table)]
+    assert names
+    assert [
+        each for each in names if each not in by_rule and not any(each.removeprefix("env.") in one for one in said)
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ("n_timesteps: 1e6", "A: n_timesteps is '1e6': it must be a number of at least 1; YAML reads a number from"),
+        ("n_timesteps: 100, n_envs: 8.5", "A: n_envs is 8.5: it must be a whole number of at least 1."),
+        ("n_timesteps: 100, gamma: 0.98, gama: 0.99", "stable-baselines3 has no setting 'gama' that depends"),
+        ("n_timesteps: 100, batch_size: 1, learning_rate: lin_3e-4, clip_range: auto", None),
+    ],
+)
+def test_what_a_transfer_refuses_contradicts(entry: str, says: str | None, tmp_path: Path) -> None:
+    (tmp_path / "ppo.yml").write_text(f"A: {{policy: MlpPolicy, n_steps: 512, {entry}}}\n")
+    found = [
+        each
+        for read in find_configurations(tmp_path / "ppo.yml").configurations
+        for each in find_inconsistencies(read)
+        if each.rank == "contradiction"
+    ]
+    assert [each.place for each in found] == (["ppo.yml:1"] if says else [])
+    assert all(each.sentence.startswith(str(says)) for each in found)
+
+
+def test_an_entry_of_the_zoo_has_one_environment_unless_it_says_more(tmp_path: Path) -> None:
+    (tmp_path / "ppo.yml").write_text("A: {n_timesteps: 1000, policy: MlpPolicy, n_steps: 8}\n")
+    (read,) = find_configurations(tmp_path / "ppo.yml").configurations
+    assert (read.batch, kinds(read)) == (8, {"minibatches", "rollout-cuts-trace"})
+
+
+def test_what_a_replay_buffer_s_algorithm_has_besides_is_said_in_seconds(tmp_path: Path) -> None:
+    """By hand, at 20 ms: 300000 and 10000 transitions of one arm; 64 updates after 64 steps of 4; -0.08/ln(0.98)."""
+    (tmp_path / "sac.yml").write_text(
+        "A: {n_timesteps: 1000000, learning_starts: 10000, buffer_size: 300000, tau: 0.02, train_freq: 64, "
+        "gradient_steps: 64, n_envs: 4}\n"
+    )
+    (read,) = find_configurations(tmp_path / "sac.yml", Search(dt=Duration("20ms"))).configurations
+    rows = {row.what: (row.value, row.meaning) for row in describe(read)}
+    assert rows["replay span"] == ("buffer_size 300000", "6000 s")
+    assert rows["warm-up time"] == ("learning_starts 10000", "200 s")
+    assert rows["time between updates"] == ("gradient_steps 64, train_freq 64", "0.08 s")
+    assert rows["target time constant"] == ("tau 0.02", f"{-0.08 / log(0.98):.3g} s")
 
 
 @pytest.mark.parametrize(
@@ -357,6 +444,7 @@ def test_the_meaning_in_seconds() -> None:
     [
         ("algorithm.gamma", 99, "algorithm.gamma is 99: it must be a number above 0 and at most 1."),
         ("num_steps_per_env", 0, "num_steps_per_env is 0: it must be a whole number of at least 1."),
+        ("episode_length_s", 0, "episode_length_s is 0: it must be a number above 0."),
         ("decimation", 2.5, "decimation is 2.5: it must be a whole number of at least 1."),
         ("decimation", "four", "decimation is 'four': it must be a whole number of at least 1."),
         ("decimation", -4, "decimation is -4: it must be a whole number of at least 1."),

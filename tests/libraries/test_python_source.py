@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from cycletime.libraries.config_search import find_configurations
+from cycletime.libraries.config_search import find_configurations, stated_settings
 from cycletime.libraries.python_source import Opaque, SourceReader
-from cycletime.libraries.python_tasks import plain_settings
 
 LEGGED = """
 STEPS = 24
@@ -137,7 +136,7 @@ def test_what_is_read_is_what_python_makes(name: str, tmp_path: Path) -> None:
     made = getattr(run_python(path), name)()
     read = SourceReader().build(path, name)
     assert read is not None
-    settings = plain_settings(read)
+    settings = stated_settings(read, tmp_path)
     assert {"decimation", "sim.dt", "sim.interval", "period", "rewards.alive.weight", "steps"} <= settings.keys()
     assert {key: leaf.value for key, leaf in settings.items()} == {key: as_python_has_it(made, key) for key in settings}
 
@@ -146,8 +145,9 @@ def test_each_value_has_its_line_and_comment(tmp_path: Path) -> None:
     path = write(tmp_path, {"cfg.py": ENV_CFG}) / "cfg.py"
     read = SourceReader().build(path, "BaseCfg")
     assert read is not None
-    leaf = plain_settings(read)["decimation"]
-    assert (leaf.line, leaf.comment) == (1 + ENV_CFG.splitlines().index("    decimation: int = 4  # 50 Hz"), "50 Hz")
+    leaf = stated_settings(read, tmp_path)["decimation"]
+    line = 1 + ENV_CFG.splitlines().index("    decimation: int = 4  # 50 Hz")
+    assert (leaf.place, leaf.comment) == (f"cfg.py:{line}", "50 Hz")
 
 
 def legged_gym(root: Path, registered: bool = True) -> Path:
@@ -226,18 +226,40 @@ class EnvCfg_PLAY(EnvCfg):
     assert "ManagerBasedRLEnvCfg" in rsl_rl.unseen
 
 
-def test_tables_of_playground(tmp_path: Path) -> None:
+ML_COLLECTIONS = """class ConfigDict:
+    def __init__(self, initial_dictionary=None, type_safe=True):
+        super().__setattr__("_fields", {})
+
+def create(**kwargs):
+    return ConfigDict(initial_dictionary=kwargs)
+"""
+
+
+@pytest.mark.parametrize("beside", [{}, {"ml_collections/config_dict.py": ML_COLLECTIONS}])
+def test_tables_of_playground(beside: dict[str, str], tmp_path: Path) -> None:
+    """Also where it is installed, and the library that makes its settings lies beside it."""
     table = 'from . import hop\n_cfgs = {"Hop": hop.default_config, "HopFast": hop.default_config}\n'
+    imported = "from ml_collections import config_dict\n"
     env = "def default_config():\n  return config_dict.create(ctrl_dt=0.02, sim_dt=0.004, episode_length=1000)\n"
     params = (
-        "def brax_ppo_config(env_name):\n"
+        f"{imported}def brax_ppo_config(env_name):\n"
         "  rl = config_dict.create(discounting=0.97, unroll_length=20, num_minibatches=32, batch_size=256)\n"
         '  if env_name in ("HopFast",):\n    rl.discounting = 0.99\n  return rl\n'
     )
-    files = {"_src/jump/__init__.py": table, "_src/jump/hop.py": env, "config/jump_params.py": params}
-    found = find_configurations(write(tmp_path, files)).configurations
+    files = {"_src/jump/__init__.py": table, "_src/jump/hop.py": imported + env, "config/jump_params.py": params}
+    found = find_configurations(write(tmp_path, files | beside)).configurations
     assert {each.name: each.discount and each.discount.value for each in found} == {"Hop": 0.97, "HopFast": 0.99}
     assert {each.dt_s for each in found} == {0.02}
+
+
+def test_a_task_whose_settings_are_out_of_reach_is_named(tmp_path: Path) -> None:
+    text = "class Cfg:\n    decimation = 4\n    sim = Simulation(dt=0.005)\n" + "".join(
+        f'gym.register(id="{task}", kwargs={{"env_cfg_entry_point": "{where}:Cfg"}})\n'
+        for task, where in (("Near", "tasks.cfg"), ("Far", "elsewhere.cfg"))
+    )
+    found = find_configurations(write(tmp_path, {"tasks/cfg.py": text, "tasks/__init__.py": ""}))
+    assert [each.name for each in found.configurations] == ["Near"]
+    assert found.not_read == {"tasks/cfg.py": "the environments of Far have no setting in reach"}
 
 
 def test_a_helper_that_passes_its_arguments_on(tmp_path: Path) -> None:
@@ -248,7 +270,7 @@ def test_a_helper_that_passes_its_arguments_on(tmp_path: Path) -> None:
     )
     read = SourceReader().build(write(tmp_path, {"cfg.py": text}) / "cfg.py", "Rewards")
     assert read is not None
-    settings = {name: leaf.value for name, leaf in plain_settings(read).items()}
+    settings = {name: leaf.value for name, leaf in stated_settings(read, tmp_path).items()}
     assert settings == {"rate.func": "mdp.action_rate_l2", "rate.weight": -0.1}
 
 

@@ -133,6 +133,12 @@ def test_what_is_not_known_is_listed_and_passed_on() -> None:
     assert (exported["own_setting"], exported.unknown) == (3, ("own_setting",))
 
 
+def test_an_event_s_count_is_no_weight_for_a_scale_in_its_name() -> None:
+    name = "events.object_scale_mass.min_step_count_between_reset"
+    (change,) = carry_time_keys("isaac-lab", {name: 7}, Fraction(2), [name])
+    assert (change.new, type(change.new), change.reason.partition(",")[0]) == (3, int, "it counts environment steps")
+
+
 def test_a_decimation_that_would_be_no_whole_number_is_named() -> None:
     changes = carry_time_keys("isaac-lab", {"decimation": 4}, Fraction(1, 3), ["decimation"])
     assert [(each.treatment, each.told()) for each in changes] == [

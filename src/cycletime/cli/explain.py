@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -114,7 +114,8 @@ def _table(several: Sequence[Configuration]) -> list[str]:
         (
             each.name,
             f"{1000 * each.dt_s:.4g} ms" if each.dt_s else "?",
-            *(_cell(value, in_steps=not each.dt_s and name != "episode") for name, value in _spans(each).items()),
+            *("" if steps is None else each.span(steps) for steps in [*each.spans.values()][:3]),
+            format_seconds(each.episode[1]) if each.episode else "",
             str(each.n_envs.value) if each.n_envs else "",
         )
         for each in several
@@ -122,27 +123,9 @@ def _table(several: Sequence[Configuration]) -> list[str]:
     return [f"{len(several)} configurations", "", *align_columns([header, *cells])]
 
 
-def _spans(each: Configuration) -> dict[str, float | None]:
-    """In seconds; in steps where no cycle time is known, but for an episode, which then has seconds or is not known."""
-    unit = each.dt_s or 1.0
-    return {
-        "discount": None if each.discount_steps is None else each.discount_steps * unit,
-        "trace": None if each.trace_steps is None else each.trace_steps * unit,
-        "rollout": each.rollout.value * unit if each.rollout else None,
-        "episode": each.episode[1] if each.episode else None,
-    }
-
-
-def _cell(span: float | None, in_steps: bool) -> str:
-    if span is None:
-        return ""
-    return f"{span:.4g} steps" if in_steps else format_seconds(span)
-
-
 def _as_json(each: Configuration, findings: Sequence[Finding]) -> Mapping[str, Any]:
-    spans = _spans(each) if each.dt_s else {}
-    training = each.training_steps[1] * each.dt_s if each.training_steps and each.dt_s else None
-    seconds = {**spans, "training": training}
+    seconds = {name: steps * (each.dt_s or inf) for name, steps in each.spans.items() if steps is not None}
+    episode = {"episode": each.episode[1]} if each.episode and each.dt_s else {}
     return {
         "name": each.name,
         "environment": each.environment,
@@ -151,7 +134,7 @@ def _as_json(each: Configuration, findings: Sequence[Finding]) -> Mapping[str, A
         "cycle_time_s": each.dt_s,
         "stated_as": each.cycle_time[1] if each.cycle_time else None,
         "num_envs": each.n_envs.value if each.n_envs else None,
-        "seconds": {name: span for name, span in seconds.items() if span is not None and isfinite(span)},
+        "seconds": {name: span for name, span in (seconds | episode).items() if isfinite(span)},
         "meanings": [row._asdict() for row in describe(each)],
         "findings": [finding._asdict() for finding in findings],
         "read_from_source": not each.uses_defaults,

@@ -20,11 +20,10 @@ from cycletime.libraries.parameters import POSITIVE, ParamName, SettingsReader, 
 from cycletime.libraries.synonyms import our_fields
 from cycletime.libraries.time_keys import (
     TimeChange,
+    applied_keys,
     canonical_names,
     carry_time_keys,
     check_physics,
-    find_key,
-    kind_name,
     library_keys,
     means_time,
     misspelt_key,
@@ -91,7 +90,8 @@ def export_values(values: Hyperparameters, library: str, n_envs: int | None) -> 
                     notes.append(f"{each} {value} leaves the carried learning rate at once.")
         known = {*known, *_ENV_COUNTS}
         left = [each for each in source.values if each not in known]
-        unknown = tuple(each for each in left if not find_key(keys, kind_name(each, source.values)))
+        found = {each for each, _, _ in applied_keys(name, source.values, left, keys)}
+        unknown = tuple(each for each in left if each not in found)
         named = tuple(each._replace(name=source.spelling.get(each.name, each.name)) for each in changes)
         return LibraryValues(name, _spelled(source, said, known), tuple(notes), not differences, unknown, named, n_envs)
     return LibraryValues(name, said, tuple(notes), exact=not differences, n_envs=n_envs)

@@ -19,7 +19,7 @@ from cycletime.errors import InputError, quote
 from cycletime.libraries import export_values, read_settings
 from cycletime.libraries.config_edit import changed_document, is_editable, rewrite_file
 from cycletime.libraries.config_files import ConfigFile
-from cycletime.libraries.configuration import Configuration, Setting, Side
+from cycletime.libraries.configuration import Configuration, Side
 from cycletime.libraries.names import LIBRARIES, table_names
 from cycletime.libraries.on_policy import MANY_ENVIRONMENTS, ONE_ENVIRONMENT, notes_on_environments
 from cycletime.libraries.parameters import PICKLED
@@ -34,7 +34,6 @@ from cycletime.libraries.time_keys import (
     check_physics,
     cycle_time_names,
     environment_keys,
-    looks_like_time,
 )
 from cycletime.libraries.yaml_edit import value_at
 from cycletime.libraries.zoo import NOISE, as_zoo_file, with_cycle_time_wrapper
@@ -154,8 +153,7 @@ def carry_configuration(
     if n_envs is None and (to_num_envs or configuration.library == "rl-games"):
         raise InputError(f"{configuration.name} does not say the number of environments: give --num-envs.")
     transfer = _Transfer(configuration, before_dt, after_dt, n_envs, to_num_envs, rule, part_names(also), action_size)
-    said = {**{name: each.value for name, each in configuration.canonical.items()}, **configuration.of("environment")}
-    check_physics(configuration.environment or configuration.library or "", said, before_dt, after_dt)
+    _check_physics(configuration, before_dt, after_dt)
     values, rows, notes = transfer.carry_agent() if configuration.library else (None, [], [])
     changes = (*rows, *transfer.carry_environment(), *transfer.carry_num_envs())
     if not changes and after_dt != before_dt:
@@ -164,6 +162,11 @@ def carry_configuration(
     if configuration.cycle_time is None and after_dt != before_dt and not configuration.is_zoo_entry:
         notes.append(f"No setting here is the cycle time: set {after_dt} where your environment has it.")
     return CarriedConfiguration(configuration, before_dt, after_dt, values, changes, tuple(notes), transfer.rewritten)
+
+
+def _check_physics(configuration: Configuration, before_dt: Duration, after_dt: Duration) -> None:
+    said = {**{name: each.value for name, each in configuration.canonical.items()}, **configuration.of("environment")}
+    check_physics(configuration.environment or configuration.library or "", said, before_dt, after_dt)
 
 
 def _from_dt(configuration: Configuration, given: DurationLike | None) -> Duration:
@@ -187,10 +190,11 @@ def _from_dt(configuration: Configuration, given: DurationLike | None) -> Durati
 
 def _n_envs(configuration: Configuration, given: int | None) -> int | None:
     for name in ("scene.num_envs", "num_envs"):
-        stated = configuration.env.get(name) or configuration.canonical.get(name)
-        if stated and isinstance(stated.value, str) and "${" not in stated.value:
-            check_count(stated.name, stated.value)
-    said = configuration.n_envs.value if configuration.n_envs else None
+        given_as = configuration.env.get(name) or configuration.canonical.get(name)
+        if given_as and isinstance(given_as.value, str) and "${" not in given_as.value:
+            check_count(given_as.name, given_as.value)
+    stated = configuration.n_envs
+    said = stated.value if stated and stated.name in configuration.settings else None
     if configuration.is_zoo_entry and "n_envs" in configuration.settings:
         number = configuration.settings["n_envs"].value
         is_whole = isinstance(number, float) and number.is_integer()  # files write counts as 1e1 at times
@@ -201,8 +205,7 @@ def _n_envs(configuration: Configuration, given: int | None) -> int | None:
 
 
 def _notes_on_unknown(configuration: Configuration) -> list[str]:
-    unknown = configuration.unknown
-    named = [name for name in unknown if _may_mean_time(configuration.settings[name])]
+    named = [each.name for each in configuration.may_mean_time]
     notes = []
     if named:
         notes.append(f"May mean time and are not known here, so check them: {', '.join(named)}.")
@@ -211,16 +214,23 @@ def _notes_on_unknown(configuration: Configuration) -> list[str]:
     if left_out := configuration.left_out:
         more = f" and {len(left_out) - _MOST_NAMED} more" if len(left_out) > _MOST_NAMED else ""
         notes.append(f"Files of the folder that were not read: {', '.join(left_out[:_MOST_NAMED])}{more}.")
-    if others := len(unknown) - len(named):
+    if others := len(configuration.unknown) - len(named):
         settings, them = ("setting is", "it") if others == 1 else ("settings are", "them")
         notes.append(f"{others} more {settings} kept: nothing known of {them} depends on the cycle time.")
     return notes
 
 
-def _may_mean_time(setting: Setting) -> bool:
-    numbers = setting.value if isinstance(setting.value, list) else [setting.value]
-    are_numbers = all(isinstance(each, int | float) and not isinstance(each, bool) for each in numbers)
-    return any(numbers) and are_numbers and looks_like_time(setting.name)
+def read_as_transfer(configuration: Configuration) -> Hyperparameters | InputError | None:
+    """The agent's values as a transfer reads them, or its refusal; None where it would ask for more than there is."""
+    has_number = configuration.library not in MANY_ENVIRONMENTS or (configuration.environment and configuration.n_envs)
+    try:
+        dt = _from_dt(configuration, None if configuration.cycle_time else 1)
+        transfer = _Transfer(configuration, dt, dt, _n_envs(configuration, None), None, None, (), None)
+        if configuration.cycle_time:
+            _check_physics(configuration, dt, dt)
+        return transfer.read() if configuration.table and configuration.uses_defaults and has_number else None
+    except InputError as error:
+        return error
 
 
 @dataclass
@@ -248,9 +258,7 @@ class _Transfer:
                 f"{configuration.name} names {named}: {', '.join(ALGORITHMS)} have one here; DQN and others have "
                 "none. If it is of one that has, say which with --algorithm."
             )
-        if library == "rsl-rl" and "policy.init_noise_std" in configuration.of("agent"):
-            library = "isaac-lab"
-        before = self._read(library, ALGORITHMS[algorithm])
+        library, before = self.library, self.read()
         after = before.at(self.to_dt, self.rule, self.also)
         exported = export_values(_without_noise(after), library, self.to_num_envs or self.n_envs)
         times = self._time_changes(library, exported.time_changes)
@@ -296,8 +304,21 @@ class _Transfer:
             for name, value in changed.items()
         ]
 
-    def _read(self, library: str, kind: type[Hyperparameters]) -> Hyperparameters:
-        settings = self.configuration.of("agent")
+    @property
+    def library(self) -> str:
+        is_isaac_lab = self.configuration.library == "rsl-rl" and "policy.init_noise_std" in self.configuration.agent
+        return "isaac-lab" if is_isaac_lab else self.configuration.library or ""
+
+    def read(self) -> Hyperparameters:
+        """The agent's values at its own cycle time."""
+        configuration, library, kind = self.configuration, self.library, ALGORITHMS[self.configuration.algorithm or ""]
+        settings = configuration.of("agent")
+        length = settings.get("n_timesteps", 1) if configuration.is_zoo_entry else 1
+        if isinstance(length, bool) or not isinstance(length, int | float) or not 1 <= length < inf:
+            text = f"; YAML reads a number from !!float {length}" if isinstance(length, str) else ""
+            raise InputError(
+                f"{configuration.env_id}: n_timesteps is {length!r}: it must be a number of at least 1{text}."
+            )
         words = LIBRARIES[library].get(kind.algorithm)
         number = words.n_envs.name if words and words.n_envs else "n_envs"
         names = canonical_names(library, settings, {number})
@@ -337,12 +358,6 @@ class _Transfer:
     def _with_wrapper(self, rows: list[Change]) -> tuple[list[Change], list[str]]:
         """What the Zoo has besides: a wrapper that makes the cycle; and a saved configuration becomes an entry."""
         configuration, root = self.configuration, self.configuration.sections["agent"]
-        length = configuration.of("agent").get("n_timesteps", 1)
-        if isinstance(length, bool) or not isinstance(length, int | float) or not 1 <= length < inf:
-            text = f"; YAML reads a number from !!float {length}" if isinstance(length, str) else ""
-            raise InputError(
-                f"{configuration.env_id}: n_timesteps is {length!r}: it must be a number of at least 1{text}."
-            )
         notes: list[str] = []
         if not is_editable(root.file):
             env_id = configuration.env_id

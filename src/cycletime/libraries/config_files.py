@@ -9,6 +9,7 @@ import json
 import re
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -79,32 +80,19 @@ class ConfigFile:
         """By line, from 1, the comment on it, without its '#'."""
         if self.kind != "yaml":
             return {}
-        scalars = sorted((span.start, span.end) for span in self.root.walk() if span.scalar is not None)
-        found: dict[int, str] = {}
-        at, begin = 0, 0
-        for number, line in enumerate(self.text.splitlines(keepends=True), start=1):
-            for comment in _COMMENT.finditer(line):
-                place = begin + comment.start()
-                while at < len(scalars) and scalars[at][1] <= place:
-                    at += 1
-                if at == len(scalars) or not scalars[at][0] <= place < scalars[at][1]:
-                    found[number] = line[comment.start() :].lstrip("#").strip()
-                    break
-            begin += len(line)
-        return found
+        bare = self.text
+        for span in self.root.walk():
+            if span.scalar is not None and "#" in bare[span.start : span.end]:  # it belongs to the text
+                bare = bare[: span.start] + bare[span.start : span.end].replace("#", "_") + bare[span.end :]
+        found = ((number, _COMMENT.search(line)) for number, line in enumerate(bare.splitlines(), start=1))
+        return {number: comment.string[comment.end() :].lstrip("#").strip() for number, comment in found if comment}
 
 
 def read_config_file(path: Path) -> ConfigFile:
     """One file, by what is in it: a zip, JSON, YAML, or flags."""
-    try:
-        with open_regular(path) as file:
-            is_zip = file.read(4) == b"PK\x03\x04"
-    except FileNotFoundError:
-        raise InputError(f"There is no file {path}.") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
-    if is_zip:
-        return _read_zip(path)
+    with suppress(OSError), open_regular(path) as file:  # what cannot be opened is refused below
+        if file.read(4) == b"PK\x03\x04":
+            return _read_zip(path)
     if path.suffix == ".toml":
         raise InputError(f"{path} is TOML, as no library's configuration is: 'cycletime study plan' tells of a study.")
     if path.suffix == ".py":

@@ -7,10 +7,18 @@ from collections.abc import Iterator
 from math import ceil
 from typing import NamedTuple
 
+from cycletime.libraries.carry_configuration import read_as_transfer
 from cycletime.libraries.configuration import Configuration, Setting
-from cycletime.libraries.time_keys import looks_like_time
+from cycletime.libraries.off_policy import OffPolicyTable
+from cycletime.libraries.parameters import param_names
+from cycletime.libraries.synonyms import our_fields
+from cycletime.libraries.time_keys import PHYSICS, SENSOR, SETS, TimeKey
+from cycletime.rules.laws import COUNT, POWER, PROPORTIONAL, SMOOTHING
 from cycletime.rules.quantities import format_seconds, smoothing_in_seconds
+from cycletime.rules.sac import OffPolicy
 
+_WHAT = {"update_period": "sensor period", "curriculum": "curriculum", "history": "history", "delay": "delay"}
+_BY_LAW = {SMOOTHING: "filter", POWER: "per step", PROPORTIONAL: "per step"}
 _OF_CYCLE, _RATE = re.compile(r"dt$|decimation$"), re.compile(r"freq|_hz$")
 
 
@@ -28,59 +36,75 @@ def describe(c: Configuration) -> Iterator[Row]:
     if c.n_envs:
         yield _row("environments", c.n_envs, "")
     if c.discount and c.discount_steps is not None:
-        yield _row("discount", c.discount, f"horizon {c.discount_steps:.4g} steps{_seconds(c.discount_steps, dt)}")
+        yield _row("discount", c.discount, f"horizon {c.discount_steps:.4g} steps{c.seconds(c.discount_steps, ', {}')}")
     if c.trace_decay and c.trace_steps is not None:
-        yield _row("trace", c.trace_decay, f"gamma lambda: {c.trace_steps:.3g} steps{_seconds(c.trace_steps, dt)}")
+        yield _row("trace", c.trace_decay, f"gamma lambda: {c.trace_steps:.3g} steps{c.seconds(c.trace_steps, ', {}')}")
     if c.rollout:
-        yield _row("rollout", c.rollout, f"{_span(c.rollout.value, dt)} in each environment")
+        yield _row("rollout", c.rollout, f"{c.span(c.rollout.value)} in each environment")
     if c.batch:
-        yield Row("batch", f"{c.batch} samples", f"{_span(c.batch, dt)} of experience per update")
-    yield from _describe_updates(c, dt)
+        yield Row("batch", f"{c.batch} samples", f"{c.span(c.batch)} of experience per update")
+    yield from _describe_updates(c)
     if c.episode:
-        steps = f", {ceil(c.episode[1] / dt - 1e-6)} steps" if dt else ""
-        yield _row("episode", c.episode[0], f"{format_seconds(c.episode[1])}{steps}")
+        in_steps = f", {ceil(c.episode[1] / dt - 1e-6)} steps" if dt else ""
+        yield _row("episode", c.episode[0], f"{format_seconds(c.episode[1])}{in_steps}")
     if c.training_steps:
-        yield _row("training", c.training_steps[0], f"{_span(c.training_steps[1], dt)} in each environment")
-    yield from _describe_environment(c, dt)
+        yield _row("training", c.training_steps[0], f"{c.span(c.training_steps[1])} in each environment")
+    yield from _describe_values(c)
+    yield from _describe_timed(c)
 
 
-def _describe_updates(c: Configuration, dt: float | None) -> Iterator[Row]:
+def _describe_updates(c: Configuration) -> Iterator[Row]:
     count = c.minibatch_count.value if c.minibatch_count else None
     if count is None and c.batch and c.minibatch_size:
         count = ceil(c.batch / c.minibatch_size.value)
-    if c.rollout and count and c.epochs and dt:
-        per_second = f"{count * c.epochs.value / (c.rollout.value * dt):.4g} per simulated second"
+    if c.rollout and count and c.epochs and c.dt_s:
+        per_second = f"{count * c.epochs.value / (c.rollout.value * c.dt_s):.4g} per simulated second"
         yield Row("gradient steps", f"{count} mini-batches x {c.epochs.value:g} epochs", per_second)
 
 
-def _describe_environment(c: Configuration, dt: float | None) -> Iterator[Row]:
-    for name, each in c.env.items():
-        last = name.rpartition(".")[2]
-        number = c.positive(each)
-        if last in ("history_length", "history_len", "frame_stack", "c_frame_stack", "include_history_steps"):
-            if number and number > 1 and dt and not name.startswith("scene."):  # sensors count physics steps
-                yield _row("history", each, _span(number, dt))
-        elif last in ("min_delay", "max_delay") and number and c.physics_dt_s and not name.startswith("actions."):
-            yield _row("delay", each, f"{format_seconds(number * c.physics_dt_s)}, counted in physics steps")
-        elif last == "alpha" and name.startswith("actions.") and number and number < 1 and dt:
-            yield _row("filter", each, f"time constant {format_seconds(smoothing_in_seconds(number, dt))}")
-        elif last == "update_period" and number:
-            yield _row("sensor period", each, format_seconds(number))
-        elif c.environment == "deployment" and number and looks_like_time(last) and not _OF_CYCLE.search(last):
-            steps = f"{_span(number, dt)} if it counts cycles" if isinstance(each.value, int) else "check"
-            yield _row("may mean time", each, "a rate: stays" if _RATE.search(last) else steps)
-    for each in c.curricula():
-        updates = f", {each.value / c.rollout.value:.4g} updates" if c.rollout else ""
-        yield _row("curriculum", each, f"{_span(each.value, dt)}{updates}")
+def _describe_values(c: Configuration) -> Iterator[Row]:
+    """What an algorithm with a replay buffer has besides the discount, as a transfer reads it."""
+    values = read_as_transfer(c)
+    if not isinstance(values, OffPolicy) or not isinstance(c.table, OffPolicyTable):
+        return
+    fields, spans = our_fields(c.library or "", values.algorithm), values.seconds()
+    fields |= dict.fromkeys(param_names(c.table.updates), "updates_per_step")
+    for each in values.quantities[1:]:  # after the discount
+        said = [c.canonical[name].text for name, ours in fields.items() if ours == each.field and name in c.canonical]
+        if said and (span := spans.get(each.field)):
+            yield Row(each.span, ", ".join(said), c.span(span / (c.dt_s or 1)))
+
+
+def _describe_timed(c: Configuration) -> Iterator[Row]:
+    """Settings beside the algorithm's values, from what a transfer knows of each; those of unknown names at the end."""
+    described = [said[0].name for said in (c.episode, c.training_steps) if said]
+    for each, key, is_pay in c.timed:
+        number = float(any(each.numbers) and key.law == PROPORTIONAL and key.carried) if is_pay else c.positive(each)
+        if number and each.name not in described and key.reason != SETS and (meaning := _meaning(c, each, key, number)):
+            what = next((what for part, what in _WHAT.items() if part in each.name), _BY_LAW.get(key.law, "steps"))
+            yield _row(what, each, meaning)
+    for each in c.may_mean_time:
+        number, is_rate = c.positive(each), c.environment == "deployment" and _RATE.search(each.name)
+        if not _OF_CYCLE.search(each.name):
+            steps = f"{c.span(number)} if it counts cycles" if isinstance(each.value, int) and number else "check"
+            yield _row("may mean time", each, "a rate: stays" if is_rate else steps)
+
+
+def _meaning(c: Configuration, each: Setting, key: TimeKey, number: float) -> str:
+    """A setting in the seconds of what it counts; empty for one that is in seconds or has no time."""
+    head, _, last = each.name.rpartition(".")
+    if last == "update_period":
+        return format_seconds(number)
+    if key.reason in (PHYSICS, SENSOR):
+        period = c.physics_dt_s if key.reason == PHYSICS else c.positive(c.settings.get(f"{head}.update_period"))
+        return f"{format_seconds(number * period)}: {key.reason}" if period else ""
+    if key.law == COUNT:
+        updates = c.rollout and "curriculum." in each.name and f", {number / c.rollout.value:.4g} updates"
+        return f"{c.span(number)}{updates or ''}"
+    if key.law == SMOOTHING and c.dt_s and number < 1:
+        return f"time constant {format_seconds(smoothing_in_seconds(number, c.dt_s))}"
+    return key.reason if key.law in (PROPORTIONAL, POWER) else ""
 
 
 def _row(what: str, setting: Setting, meaning: str) -> Row:
     return Row(what, setting.text, meaning, setting.place)
-
-
-def _span(steps: float, dt_s: float | None) -> str:
-    return format_seconds(steps * dt_s) if dt_s else f"{round(steps)} steps"
-
-
-def _seconds(steps: float, dt_s: float | None) -> str:
-    return f", {format_seconds(steps * dt_s)}" if dt_s else ""

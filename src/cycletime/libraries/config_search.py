@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +16,15 @@ from cycletime.libraries.config_files import read_config_file
 from cycletime.libraries.configuration import (
     RUN_FILES,
     Configuration,
-    Section,
     Setting,
     UnrecognisedError,
     file_settings,
     read_configuration,
 )
 from cycletime.libraries.names import LIBRARIES
-from cycletime.libraries.python_source import SourceReader, Tree
-from cycletime.libraries.python_tasks import PythonTask, plain_settings, python_tasks
-from cycletime.libraries.recognise import is_zoo_file, recognise_parts, simulated_environment
+from cycletime.libraries.python_source import Opaque, SourceReader, Tree
+from cycletime.libraries.python_tasks import PythonTask, python_tasks
+from cycletime.libraries.recognise import is_zoo_file, libraries_of, recognise_parts, simulated_environment
 from cycletime.rules.hyperparameters import nest_names
 
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -143,22 +144,18 @@ def _walk(root: Path, found: Found) -> tuple[list[Path], list[Path]]:
 
 
 def _in_file_or_run(path: Path, search: Search, root: Path) -> Iterator[Configuration]:
-    if path.is_file():
-        file = read_config_file(path)
-        entries = [each for each in file.document.values() if isinstance(each, Mapping)]
-        if environment := simulated_environment(file.document):
-            yield _timed(Configuration(str(path), environment=environment, env=file_settings(file)), search, root)
-            return
-        if search.env_id is None and is_zoo_file(file.document) and any("n_timesteps" in each for each in entries):
-            for name, entry in file.document.items():
-                if isinstance(entry, Mapping) and entry and name != "default":
-                    section = Section(file, (str(name),), "", entry, "stable-baselines3", None, is_zoo_entry=True)
-                    algorithm = section.algorithm(search.algorithm)
-                    read = Configuration(str(path), "stable-baselines3", None, algorithm, section.settings())
-                    yield replace(_timed(read, search, root), name=f"{_relative(path, root)} {name}")
-            return
-    read = read_configuration(path, library=search.library, algorithm=search.algorithm, env_id=search.env_id)
-    yield _timed(read, search, root)
+    file = read_config_file(path) if path.is_file() else None
+    read = partial(read_configuration, path, library=search.library, algorithm=search.algorithm)
+    document = file.document if file else {}
+    entries = {name: each for name, each in document.items() if isinstance(each, Mapping) and each}
+    if file and (environment := simulated_environment(document)):
+        yield _timed(Configuration(str(path), environment=environment, env=file_settings(file)), search, root)
+    elif file and not search.env_id and is_zoo_file(document) and "n_timesteps" in {*chain(*entries.values())}:
+        for env_id in (str(name) for name in entries if name != "default"):
+            named = _timed(read(env_id=env_id, files=[file]), search, root)
+            yield replace(named, name=f"{named.name} {env_id}")
+    else:
+        yield _timed(read(env_id=search.env_id, files=[file] if file else []), search, root)
 
 
 def _timed(read: Configuration, search: Search, root: Path) -> Configuration:
@@ -185,16 +182,12 @@ def _in_python(files: list[Path], search: Search, root: Path, found: Found) -> l
 def _from_source(
     task: PythonTask, search: Search, root: Path, reader: SourceReader, found: Found
 ) -> Configuration | None:
-    env, agent = _stated_leaves(task.env, root), _stated_leaves(task.agent, root)
-    library = None
-    parts = [part for part in recognise_parts(_nested(agent)) if part.agent]
-    if len(parts) == 1 and not parts[0].path:
-        library = parts[0].agent
-    env_parts = recognise_parts(_nested(env))
-    sides = [part.environment for part in env_parts if part.environment and not part.path]
-    environment = sides[0] if sides else simulated_environment(_nested(env))
-    if not agent and not environment and (parts := [part for part in env_parts if part.agent]):
-        library, agent, env = parts[0].agent, env, {}  # a script's own settings, such as CleanRL's
+    env, agent = stated_settings(task.env, root), stated_settings(task.agent, root)
+    library, _ = libraries_of(_nested(agent))
+    parts, environment = recognise_parts(_nested(env)), libraries_of(_nested(env))[1]
+    environment = environment or simulated_environment(_nested(env))
+    if not agent and not environment and (own := [part.agent for part in parts if part.agent]):
+        library, agent, env = own[0], env, {}  # a script's own settings, such as CleanRL's
     timed = Configuration(
         task.name or _relative(root, root),
         library,
@@ -214,13 +207,15 @@ def _from_source(
     return timed if timed.environment or (timed.library in LIBRARIES) else None
 
 
-def _stated_leaves(tree: Tree, root: Path) -> dict[str, Setting]:
-    return {
-        "decimation" if name == "sim.decimation" else name: Setting(
-            name, leaf.value, f"{_relative(leaf.file, root)}:{leaf.line}", leaf.comment
-        )
-        for name, leaf in plain_settings(tree).items()
-    }
+def stated_settings(tree: Tree, root: Path) -> dict[str, Setting]:
+    """Values that were understood, and the names of functions that terms call."""
+    found = {}
+    for name, leaf in tree.leaves():
+        value = leaf.value.text if isinstance(leaf.value, Opaque) else leaf.value
+        if value is leaf.value or name.endswith("func"):
+            known_as = "decimation" if name == "sim.decimation" else name
+            found[known_as] = Setting(name, value, f"{_relative(leaf.file, root)}:{leaf.line}", leaf.comment)
+    return found
 
 
 def _nested(settings: Mapping[str, Setting]) -> dict[str, Any]:

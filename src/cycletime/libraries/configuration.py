@@ -6,7 +6,7 @@ Sizes are bounded, nothing is executed, and nothing that was pickled is opened.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,24 +18,25 @@ from cycletime.errors import InputError, unknown_name_error
 from cycletime.libraries.config_files import ConfigFile, is_pickled, read_config_file
 from cycletime.libraries.names import LIBRARIES, Table, library_name, table_names
 from cycletime.libraries.on_policy import Brax, Counted, Puffer, Sized
-from cycletime.libraries.parameters import DISCOUNT, SHARE, WHOLE, ParamName, fits, is_near
+from cycletime.libraries.parameters import DISCOUNT, POSITIVE, SHARE, WHOLE, ParamName, fits, is_near
 from cycletime.libraries.plain_yaml import KeyPath, is_saved_ordered_dict, repeated_keys
 from cycletime.libraries.recognise import is_zoo_file, recognise_algorithm, recognise_parts, simulated_environment
 from cycletime.libraries.time_keys import (
-    ENVIRONMENT_KEYS,
+    CURRICULUM,
     PREFIXES,
+    WEIGHT,
+    TimeKey,
+    applied_keys,
     canonical_names,
     environment_keys,
-    find_key,
-    kind_name,
-    means_time,
+    looks_like_time,
     physics_step_name,
     stated_cycle_time,
     time_needs,
 )
 from cycletime.libraries.yaml_edit import effective_entry
 from cycletime.rules import ALGORITHMS
-from cycletime.rules.quantities import decay_in_seconds
+from cycletime.rules.quantities import decay_in_seconds, format_seconds
 
 _ENVIRONMENTS = ("isaac-lab", "mjlab", "mujoco-playground")
 RUN_FILES = (
@@ -50,8 +51,6 @@ _MOST_FILES = 40
 _LONG_NUMBER = re.compile(r"\d+\.\d{7,}")
 _COUNTS = ("rollout", "size", "unroll", "horizon", "count", "minibatch", "trajectories")
 _EXPONENT = re.compile(r"[-+]?(\d{1,30}\.?\d{0,30}|\.\d{1,30})[eE][-+]?\d{1,4}")
-
-
 Side: TypeAlias = Literal["agent", "environment"]
 
 
@@ -70,6 +69,12 @@ class Setting:
     @property
     def line(self) -> int | None:
         return self.file.line(self.path) if self.file else None
+
+    @property
+    def numbers(self) -> list[float]:
+        """The value, or a list's items; none where any of them is no number."""
+        items = self.value if isinstance(self.value, list) else [self.value]
+        return items if all(type(each) in (int, float) for each in items) else []
 
     @property
     def text(self) -> str:
@@ -129,14 +134,17 @@ class Configuration:
                     yield "misspelt", f"{each.name} is no setting that is known; did you mean {meant}?", each.place
         words = {"discount": DISCOUNT, "trace_decay": SHARE, **dict.fromkeys(_COUNTS, WHOLE)}
         needed = {word.name: needs for each, needs in words.items() if (word := getattr(self.table, each, None))}
-        for name, needs in {**needed, **cycle_needs}.items():
+        for name, needs in {**needed, **cycle_needs, "episode_length_s": POSITIVE}.items():
             stated = self.canonical.get(name) or self.env.get(name)
             if stated and not self._fits(stated, needs):
                 yield "impossible", f"{stated.name} is {stated.value!r}: it must be {needs}.", stated.place
+        for each in self.env.values():
+            if each.name.endswith(("_range_s", "_time_range")) and each.numbers != sorted(each.numbers):
+                yield "impossible", f"{each.name} is {each.value}: it must begin with the shortest time.", each.place
 
     def _fits(self, stated: Setting, needs: str) -> bool:
         value = stated.value
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if stated.numbers != [value]:
             # What another program fills in, or what source computes.
             return "${" in value if isinstance(value, str) else value is None and not self.uses_defaults
         return fits(value, needs)
@@ -168,6 +176,20 @@ class Configuration:
     def dt_s(self) -> float | None:
         return float(self.cycle_time[0]) if self.cycle_time else None
 
+    def seconds(self, steps: float, form: str = " ({})") -> str:
+        """So many agent steps in seconds, for a sentence; nothing where no cycle time is known."""
+        return form.format(format_seconds(steps * self.dt_s)) if self.dt_s else ""
+
+    def span(self, steps: float) -> str:
+        return self.seconds(steps, "{}") or f"{round(steps, 2):.12g} step{'' if steps == 1 else 's'}"
+
+    @property
+    def spans(self) -> dict[str, float | None]:
+        """The agent's times in its steps."""
+        rollout = self.rollout.value if self.rollout else None
+        training = self.training_steps[1] if self.training_steps else None
+        return {"discount": self.discount_steps, "trace": self.trace_steps, "rollout": rollout, "training": training}
+
     @cached_property
     def physics_step(self) -> Setting | None:
         return self.setting(physics_step_name(self.environment or self.library or ""), "sim.dt")
@@ -196,14 +218,28 @@ class Configuration:
         return found
 
     @cached_property
-    def unknown(self) -> tuple[str, ...]:
-        kind = self.environment or (self.library if self.library in ENVIRONMENT_KEYS else None)
-        settings = self.of("environment") or self.of("agent")
-        keys = environment_keys(kind, settings, trainer=True) if kind else ()
-        tables, names = table_names(self.table), self._names
-        known = [name for name in names if names[name] in tables or means_time(self.library or "", names[name])]
-        left = [*self.env.items(), *((name, each) for name, each in self.agent.items() if name not in known)]
-        return tuple(each.name for name, each in left if not find_key(keys, kind_name(name, settings)))
+    def timed(self) -> list[tuple[Setting, TimeKey, bool]]:
+        """What means time beside the tables' values, what a transfer does with it, and whether it weighs rewards."""
+        stated, env = {self._names[name]: each for name, each in self.agent.items()}, self.of("environment")
+        agent, kind, library = {name: each.value for name, each in stated.items()}, self.environment, self.library or ""
+        of_trainer = (
+            environment_keys(library, {**agent, **env}, trainer=True) if library == "mujoco-playground" else None
+        )
+        left = [name for name in agent if name not in table_names(self.table)]
+        of_env = applied_keys(kind, env, env, environment_keys(kind, env, trainer=False)) if kind else ()
+        both = ((self.env, of_env), (stated, applied_keys(library, agent, left, of_trainer)))
+        return [(side[name], key, bool(WEIGHT.search(what))) for side, found in both for name, what, key in found]
+
+    @cached_property
+    def unknown(self) -> list[Setting]:
+        known = {each.name for each, *_ in self.timed}
+        by_rule = [each.name for name, each in self.agent.items() if self._names[name] in table_names(self.table)]
+        return [each for each in self.settings.values() if each.name not in known and each.name not in by_rule]
+
+    @property
+    def may_mean_time(self) -> list[Setting]:
+        """Unknown settings with the name of a time and a number other than 0, or several."""
+        return [each for each in self.unknown if looks_like_time(each.name) and any(each.numbers)]
 
     def setting(self, *names: str) -> Setting | None:
         """The first of these that the agent's or the environment's settings have with a number."""
@@ -224,20 +260,19 @@ class Configuration:
     @staticmethod
     def positive(stated: Setting | None) -> float | None:
         """The value, if it is a number above 0 and no sentinel such as 1e30."""
-        value = stated.value if stated else None
-        is_number = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e15
-        return float(value) if is_number else None  # type: ignore[arg-type]
+        is_number = stated is not None and stated.numbers == [stated.value] and 0 < stated.value < 1e15
+        return float(stated.value) if stated and is_number else None
 
     @cached_property
     def discount(self) -> Setting | None:
-        return self._fraction(self._parameter(self.table.discount) if self.table else None)
+        return self._decay("discount")
 
     @cached_property
     def trace_decay(self) -> Setting | None:
-        return self._fraction(self._parameter(getattr(self.table, "trace_decay", None)))
+        return self._decay("trace_decay")
 
-    @staticmethod
-    def _fraction(stated: Setting | None) -> Setting | None:
+    def _decay(self, field_name: str) -> Setting | None:
+        stated = self._parameter(getattr(self.table, field_name, None))
         return stated if stated and 0 < stated.value <= 1 else None
 
     @cached_property
@@ -247,6 +282,8 @@ class Configuration:
         found = self.setting(*([word.name] if word else []), *names)
         if found and self.environment == "mjlab" and found.value == 1:  # its default, which the command line replaces
             return None
+        if self.is_zoo_entry and "n_envs" not in self.agent:
+            return Setting("n_envs", 1, comment="default")
         return found if found and isinstance(found.value, int) else None
 
     @cached_property
@@ -294,7 +331,8 @@ class Configuration:
         names = ("episode_length_s", "env.episode_length_s", "scene.max_episode_length_s", "env.learn.episodeLength_s")
         if found := self.setting(*names):
             return found, float(found.value)
-        found = self.setting("episode_length", "env.episodeLength", "env.episode_length")
+        in_steps = () if self.environment in ("isaac-lab", "mjlab") else ("episode_length", "env.episode_length")
+        found = self.setting(*in_steps, "env.episodeLength")
         return (found, found.value * self.dt_s) if found and self.dt_s else None
 
     @cached_property
@@ -319,12 +357,10 @@ class Configuration:
             return None
         return decay_in_seconds(self.discount.value * self.trace_decay.value, 1.0)
 
-    def curricula(self) -> Iterator[Setting]:
+    @property
+    def curricula(self) -> list[Setting]:
         """Settings that count steps until a curriculum changes something."""
-        for name, each in self.env.items():
-            last = name.rpartition(".")[2]
-            if name.startswith("curriculum.") and last in ("num_steps", "step") and self.positive(each) is not None:
-                yield each
+        return [each for each, key, _ in self.timed if key.reason == CURRICULUM and self.positive(each)]
 
 
 class UnrecognisedError(InputError):
@@ -332,18 +368,23 @@ class UnrecognisedError(InputError):
 
 
 def read_configuration(
-    path: Path, *, library: str | None = None, algorithm: str | None = None, env_id: str | None = None
+    path: Path,
+    *,
+    library: str | None = None,
+    algorithm: str | None = None,
+    env_id: str | None = None,
+    files: Sequence[ConfigFile] = (),
 ) -> Configuration:
-    """What a file or a run's folder says; `env_id` is an entry of an RL Zoo file, else the environment's name."""
+    """What a path says, or its files that were read; `env_id` is a Zoo file's entry, else the environment's name."""
     if library is not None and (library := library_name(named := library)) not in (*LIBRARIES, *_ENVIRONMENTS):
         raise unknown_name_error(named, "a library that is known here", [*LIBRARIES, "mjlab"])
     if algorithm is not None and algorithm not in ALGORITHMS:
         raise unknown_name_error(algorithm, "an algorithm with a rule", list(ALGORITHMS))
     if not path.exists():
         raise InputError(f"There is no file or folder {path}.")
-    files = _files_in(path) if path.is_dir() else [read_config_file(path)]
+    files = files or (_files_in(path) if path.is_dir() else [read_config_file(path)])
     if is_saved_ordered_dict(files[0].text) and path.name == "config.yml" and path.with_name("args.yml").is_file():
-        files.append(read_config_file(path.with_name("args.yml")))
+        files = [*files, read_config_file(path.with_name("args.yml"))]
     folders = {file.path.parent for file in files} if path.is_dir() else set()
     beside = {each for folder in folders for each in (*_candidates(folder), *path.glob("*/**/params/*.yaml"))}
     saved = [file for file in files if file.path.name == "args.yml"]
@@ -356,13 +397,10 @@ def read_configuration(
         if kind := simulated_environment(files[0].document):
             raise InputError(f"{path} is of {kind}, which 'cycletime explain' reads and nothing carries.")
         has = ", ".join(str(name) for file in files for name in list(file.document)[:6]) or "nothing"
-        known = ", ".join(LIBRARIES)
-        raise UnrecognisedError(
-            f"{path} is of no library that was recognised (it has {has}): give --library, one of {known}."
-        )
+        says = f"{path} is of no library that was recognised (it has {has}): give --library, one of "
+        raise UnrecognisedError(f"{says}{', '.join(LIBRARIES)}.")
     used = {each.file.path for each in sections} | {each.path for each in saved}
-    agent = _only(path, "agents", [section for section in sections if section.agent])
-    environment = _only(path, "environments", [section for section in sections if section.environment])
+    agent, environment = _only(path, "agent", sections), _only(path, "environment", sections)
     found = agent.agent if agent else None
     if found == "brax" and environment and environment.environment == "mujoco-playground":
         found = "mujoco-playground"
@@ -382,18 +420,20 @@ def read_configuration(
     )
 
 
-def _only(path: Path, what: str, sections: list[Section]) -> Section | None:
-    if len(sections) > 1:
-        names = ", ".join(".".join([section.file.path.name, *map(str, section.path)]) for section in sections)
-        raise InputError(f"{path} has the settings of {len(sections)} {what} ({names}): give one file of them.")
-    return sections[0] if sections else None
+def _only(path: Path, side: Side, sections: list[Section]) -> Section | None:
+    found = [section for section in sections if section.side == side]
+    if len(found) > 1:
+        names = ", ".join(".".join([section.file.path.name, *map(str, section.path)]) for section in found)
+        raise InputError(f"{path} has the settings of {len(found)} {side}s ({names}): give one file of them.")
+    return found[0] if found else None
 
 
 def _files_in(folder: Path) -> list[ConfigFile]:
     if found := [folder / name for name in _FOLDER_FILES if (folder / name).is_file()]:
         return [read_config_file(path) for path in found]
     inside = _candidates(folder)
-    if not _recognised_files(inside[:_MOST_FILES]) and (runs := sorted(folder.glob("**/params/env.yaml"))):
+    recognised = _recognised_files(inside[:_MOST_FILES])
+    if not recognised and (runs := sorted(folder.glob("**/params/env.yaml"))):
         raise InputError(f"{folder} has runs in it: give the folder of one, such as {runs[-1].parents[1]}.")
     if all(each.suffix == ".zip" for each in inside):
         # The Zoo's folder of a run has one for the environment beside its agents, LeRobot's one for the policy.
@@ -411,7 +451,7 @@ def _files_in(folder: Path) -> list[ConfigFile]:
             f"{folder} has no configuration that is known here: expected params/env.yaml and params/agent.yaml, "
             "config.yml with args.yml, train_config.json, or another .yaml, .json or .zip; of several runs give one."
         )
-    return _recognised_files(inside) or [read_config_file(inside[0])]
+    return recognised or [read_config_file(inside[0])]
 
 
 def _candidates(folder: Path) -> list[Path]:
@@ -493,10 +533,9 @@ def _flatten(values: Any, path: KeyPath, prefix: str = "") -> Iterator[tuple[str
 
 def _sections(file: ConfigFile, library: str | None, env_id: str | None, in_folder: bool) -> list[Section]:
     document: Mapping[Any, Any] = file.document
-    if file.kind == "zip":
-        return [Section(file, (), "", document, "stable-baselines3", None)]
-    if file.kind == "yaml" and is_saved_ordered_dict(file.text):
-        return [Section(file, (), "", document, "stable-baselines3", None, is_zoo_entry=True)]
+    is_saved = file.kind == "yaml" and is_saved_ordered_dict(file.text)
+    if file.kind == "zip" or is_saved:
+        return [Section(file, (), "", document, "stable-baselines3", None, is_zoo_entry=is_saved)]
     if library in (None, "stable-baselines3", "sbx") and (
         (env_id in document and isinstance(document[env_id], Mapping)) or is_zoo_file(document)
     ):

@@ -7,8 +7,12 @@ from collections.abc import Callable, Collection, Iterator
 from math import exp
 from typing import Literal, NamedTuple
 
+from cycletime.errors import InputError
+from cycletime.libraries.carry_configuration import read_as_transfer
 from cycletime.libraries.configuration import Configuration, Setting
-from cycletime.libraries.on_policy import FEW_STEPS, Brax, Counted, Sized
+from cycletime.libraries.on_policy import FEW_STEPS, Counted, Sized
+from cycletime.libraries.parameters import NotANumberError
+from cycletime.rules.laws import KEPT, PROPORTIONAL
 from cycletime.rules.quantities import format_seconds
 
 Rank = Literal["contradiction", "warning", "note"]
@@ -18,6 +22,17 @@ RANKS: tuple[Rank, ...] = ("contradiction", "warning", "note")
 _SAME = 0.03
 """Rates within this fraction are one: 0.0166 s is 60 Hz."""
 _MOST_AGENTS = 33
+_RATE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(k?)Hz\b", re.IGNORECASE)
+_INVERSE = re.compile(r"(?<![\w.])1\.?0?\s*/\s*(\d+(?:\.\d+)?)")
+_RATE_IN_NAME = re.compile(r"(?<![A-Za-z\d])(\d{1,4})[ _-]?Hz(?![a-z])", re.IGNORECASE)
+_SETS_RATE = (
+    *("decimation", "sim.dt", "ctrl_dt", "sim_dt", "control.decimation", "sim.mujoco.timestep", "fps", "env.fps"),
+    *("env.controlFrequencyInv", "env.control.decimation", "action_repeat", "control.control_decimation"),
+)
+_SPANS = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(ms|s|sec|secs|seconds?)\b(?!\s*/)")
+_STATES_DT = re.compile(r"(^|\.)(control_dt|policy_dt|step_dt|agent_dt)$")
+_STATES_RATE = re.compile(r"(^|\.)(control|policy)_(freq|frequency|rate)(_hz)?$")
+_NORMALISED = re.compile(r"norm\w*\.(?:\w+\.)?(gamma|discount)$|norm\w*_gamma$", re.IGNORECASE)
 
 
 class Finding(NamedTuple):
@@ -31,11 +46,24 @@ def find_inconsistencies(configuration: Configuration, trained: Collection[float
     """All findings, the most important first; `trained` are cycle times of the trainings beside it, in seconds."""
     found = [Finding("contradiction", *problem) for problem in configuration.problems()]
     found += [finding for check in _CHECKS for finding in check(configuration)]
+    found += _refused(configuration, [each.sentence for each in found if each.rank == "contradiction"])
     if configuration.cycle_time:
         dt_s, stated_as = float(configuration.cycle_time[0]), configuration.cycle_time[1]
         found += [finding for check in _TIMED_CHECKS for finding in check(configuration, dt_s, stated_as)]
         found += _deployment(configuration, dt_s, stated_as, trained)
     return sorted(found, key=lambda each: RANKS.index(each.rank))
+
+
+def _refused(c: Configuration, said: Collection[str]) -> Iterator[Finding]:
+    """What a transfer of it to its own cycle time is refused for, unless it is said of the same setting already."""
+    error = read_as_transfer(c)
+    if not isinstance(error, InputError) or isinstance(error, NotANumberError):  # which a transfer would ask for
+        return
+    names = {rf"\b{re.escape(each.name)}\b": each for each in c.settings.values()}
+    named = {at.start(): each for name, each in names.items() if (at := re.search(name, str(error)))}
+    about = named[min(named)] if named else Setting("", None)
+    if not any(about.name and about.name in each for each in said):
+        yield Finding("contradiction", "refused", str(error), about.place)
 
 
 def _deployment(c: Configuration, dt_s: float, stated: str, trained: Collection[float]) -> Iterator[Finding]:
@@ -49,30 +77,21 @@ def _deployment(c: Configuration, dt_s: float, stated: str, trained: Collection[
         yield Finding("warning", "deployed-at-another-rate", says, place)
 
 
-_RATE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(k?)Hz\b", re.IGNORECASE)
-_INVERSE = re.compile(r"(?<![\w.])1\.?0?\s*/\s*(\d+(?:\.\d+)?)")
-_RATE_IN_NAME = re.compile(r"(?<![A-Za-z\d])(\d{1,4})[ _-]?Hz(?![a-z])", re.IGNORECASE)
-_SETS_RATE = ("decimation", "sim.dt", "ctrl_dt", "sim_dt", "control.decimation", "sim.mujoco.timestep", "fps")
-_ALSO = ("env.controlFrequencyInv", "env.control.decimation", "action_repeat", "env.fps", "control.control_decimation")
-_SPANS = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(ms|s|sec|secs|seconds?)\b(?!\s*/)")
-
-
 def _rate_in_words(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
     control = 1 / dt_s
     rates = [control, *([1 / c.physics_dt_s] if c.physics_dt_s else [])]
-    for side in (c.env, c.canonical):
-        for name in (*_SETS_RATE, *_ALSO):
-            stated = side.get(name)
-            said = _rates_of(stated.comment) if stated else []
-            step_s = c.positive(stated)
-            own = [1 / step_s] if step_s and step_s < 1 else []
-            if stated and said and not any(_is_same(one, rate) for one in said for rate in (*rates, *own)):
-                says = (
-                    f"{stated.text} has the comment '{_short(stated.comment)}', and {stated_as} is "
-                    f"{control:.4g} Hz ({dt_s * 1000:.4g} ms): correct the comment or the value."
-                )
-                yield Finding("contradiction", "rate-in-words", says, stated.place)
-    for said_name in filter(None, [c.name, *(str(c.canonical[key].value) for key in _NAMES if key in c.canonical)]):
+    for name, stated in (*c.env.items(), *c.canonical.items()):
+        said = _rates_of(stated.comment) if name in _SETS_RATE else []
+        step_s = c.positive(stated)
+        own = [1 / step_s] if step_s and step_s < 1 else []
+        if said and not any(_is_same(one, rate) for one in said for rate in (*rates, *own)):
+            says = (
+                f"{stated.text} has the comment '{_short(stated.comment)}', and {stated_as} is {control:.4g} Hz "
+                f"({dt_s * 1000:.4g} ms): correct the comment or the value."
+            )
+            yield Finding("contradiction", "rate-in-words", says, stated.place)
+    keys = ("experiment_name", "run_name", "runner.experiment_name")
+    for said_name in filter(None, [c.name, *(str(c.canonical[key].value) for key in keys if key in c.canonical)]):
         for match in _RATE_IN_NAME.finditer(said_name):
             if not any(_is_same(float(match.group(1)), rate) for rate in rates):
                 says = (
@@ -80,9 +99,6 @@ def _rate_in_words(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Fi
                     "rename it, or change the cycle time."
                 )
                 yield Finding("contradiction", "rate-in-words", says)
-
-
-_NAMES = ("experiment_name", "run_name", "runner.experiment_name")
 
 
 def _rates_of(comment: str) -> list[float]:
@@ -98,10 +114,6 @@ def _short(comment: str) -> str:
     return comment if len(comment) <= 60 else f"{comment[:57]}..."
 
 
-_STATES_DT = re.compile(r"(^|\.)(control_dt|policy_dt|step_dt|agent_dt)$")
-_STATES_RATE = re.compile(r"(^|\.)(control|policy)_(freq|frequency|rate)(_hz)?$")
-
-
 def _second_cycle_time(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
     names = {name.rpartition(".")[2] for name in (*c.env, *c.canonical)}
     for name, each in (*c.env.items(), *c.canonical.items()):
@@ -115,19 +127,10 @@ def _second_cycle_time(c: Configuration, dt_s: float, stated_as: str) -> Iterato
                 f"{dt_s * 1000:.4g} ms: make them one."
             )
             yield Finding("contradiction", "two-cycle-times", says, each.place)
-    steps = c.env.get("ctrl_dt")
-    if steps and c.environment == "mujoco-playground" and c.physics_dt_s and (control := c.positive(steps)):
-        ratio = control / c.physics_dt_s
-        if abs(ratio - round(ratio)) > 1e-6 * ratio:
-            says = (
-                f"{steps.text} is {ratio:.4g} times sim_dt {c.physics_dt_s:.6g}, and whole physics steps are made, so "
-                f"that a cycle lasts {round(ratio) * c.physics_dt_s:.4g} s: take a multiple."
-            )
-            yield Finding("contradiction", "no-multiple", says, steps.place)
 
 
 def _seconds_in_words(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
-    for each in filter(None, [c.rollout, c.setting("episode_length", "env.episodeLength"), *c.curricula()]):
+    for each in filter(None, [c.rollout, c.setting("episode_length", "env.episodeLength"), *c.curricula]):
         said = [float(number) / (1000 if unit == "ms" else 1) for number, unit in _SPANS.findall(each.comment)]
         means = each.value * dt_s
         if said and means > 0 and not any(abs(one - means) <= 0.1 * max(one, means) for one in said):
@@ -143,20 +146,18 @@ def _discount(c: Configuration) -> Iterator[Finding]:
     if c.discount is None or steps is None:
         return
     if steps < FEW_STEPS:
-        span = f" ({format_seconds(steps * c.dt_s)})" if c.dt_s else ""
         says = (
-            f"{c.discount.text} looks {steps:.2g} steps ahead{span}: nothing later than that is learned; "
+            f"{c.discount.text} looks {steps:.2g} steps ahead{c.seconds(steps)}: nothing later than that is learned; "
             f"{FEW_STEPS} steps need {exp(-1 / FEW_STEPS):.3g}."
         )
         yield Finding("warning", "short-horizon", says, c.discount.place)
     if c.episode and c.dt_s and (looks_s := steps * c.dt_s) > 1.05 * c.episode[1]:
         episode_s = c.episode[1]
-        fits = exp(-c.dt_s / episode_s)
         rank: Rank = "warning" if looks_s > 3 * episode_s else "note"
         says = (
             f"{c.discount.text} looks {format_seconds(looks_s)} ahead, and {c.episode[0].text} ends an episode "
-            f"after {format_seconds(episode_s)}: within one little is discounted; {fits:.4g} would look as far as "
-            "an episode lasts."
+            f"after {format_seconds(episode_s)}: within one little is discounted; {exp(-c.dt_s / episode_s):.4g} "
+            "would look as far as an episode lasts."
         )
         yield Finding(rank, "horizon-beyond-episode", says, c.discount.place)
 
@@ -164,8 +165,7 @@ def _discount(c: Configuration) -> Iterator[Finding]:
 def _rollout(c: Configuration) -> Iterator[Finding]:
     if c.rollout is None:
         return
-    steps = c.rollout.value
-    lasts = f" ({format_seconds(steps * c.dt_s)})" if c.dt_s else ""
+    steps, lasts = c.rollout.value, c.seconds(c.rollout.value)
     if steps < FEW_STEPS:
         says = (
             f"{c.rollout.text}{lasts} is an update every {'step' if steps == 1 else f'{steps} steps'}: advantages are "
@@ -173,8 +173,7 @@ def _rollout(c: Configuration) -> Iterator[Finding]:
         )
         yield Finding("warning", "short-rollout", says, c.rollout.place)
     elif c.trace_steps is not None and steps < 0.8 * c.trace_steps and c.trace_decay and c.trace_decay.value < 1:
-        trace = f"{c.trace_steps:.3g} steps"
-        trace += f", {format_seconds(c.trace_steps * c.dt_s)}" if c.dt_s else ""
+        trace = f"{c.trace_steps:.3g} steps{c.seconds(c.trace_steps, ', {}')}"
         rank: Rank = "warning" if steps < 0.5 * c.trace_steps else "note"
         says = (
             f"{c.rollout.text}{lasts} is shorter than the trace of gamma lambda ({trace}): advantages are cut at its "
@@ -185,35 +184,29 @@ def _rollout(c: Configuration) -> Iterator[Finding]:
 
 def _minibatches(c: Configuration) -> Iterator[Finding]:
     words, batch = c.table, c.batch
-    if isinstance(words, Brax) and c.n_envs and c.minibatch_count and batch and c.rollout:
-        trajectories = batch // c.rollout.value // c.minibatch_count.value
-        if says := words.explain_misfit(trajectories, c.minibatch_count.value, c.n_envs.value):
-            yield Finding("contradiction", "minibatches", says, c.minibatch_count.place)
-        return
     if batch is None:
         return
-    if isinstance(words, Counted) and c.minibatch_count and (left := batch % c.minibatch_count.value):
-        rank: Rank = "contradiction" if words.only_whole_minibatches else "note"
-        says = (
-            f"{c.minibatch_count.text} does not divide the batch of {batch} samples: {left} "
-            f"{'is' if left == 1 else 'are'} left over"
-            f"{'' if words.only_whole_minibatches else ' and dropped or make a short one'}; choose a divisor."
-        )
-        yield Finding(rank, "minibatches", says, c.minibatch_count.place)
-    if isinstance(words, Sized) and c.minibatch_size:
-        size = c.minibatch_size.value
-        # rl_games counts the agents of each environment as well; those of Isaac Lab and Isaac Gym have one.
-        agents = range(1, 2 if c.environment or c.library != "rl-games" else _MOST_AGENTS)
-        if all(size > batch * number or batch * number % size for number in agents):
-            fails = words.only_whole_minibatches
-            left = f"{batch % size} samples are left over for a short mini-batch"
-            left = left if size <= batch else "it is larger, and all of the batch is one mini-batch"
-            rank = "contradiction" if fails else "warning" if batch < 4 * size else "note"
-            says = (
-                f"{c.minibatch_size.text} does not divide the batch of {batch} samples: {left}"
-                f"{', which the library refuses' if fails else ''}; choose a divisor."
-            )
-            yield Finding(rank, "minibatches", says, c.minibatch_size.place)
+    stated = c.minibatch_count if isinstance(words, Counted) else c.minibatch_size
+    fails = getattr(words, "only_whole_minibatches", False)
+    rank: Rank = "contradiction" if fails else "note"
+    if isinstance(words, Counted) and stated and (left := batch % stated.value):
+        what = "" if fails else " and dropped or make a short one"
+        why = f"{left} {'is' if left == 1 else 'are'} left over{what}"
+    elif isinstance(words, Sized) and stated and _is_cut_short(c, batch, stated.value):
+        rank = "warning" if batch < 4 * stated.value and not fails else rank
+        why = f"{batch % stated.value} samples are left over for a short mini-batch"
+        why = why if stated.value <= batch else "it is larger, and all of the batch is one mini-batch"
+        why += ", which the library refuses" if fails else ""
+    else:
+        return
+    says = f"{stated.text} does not divide the batch of {batch} samples: {why}; choose a divisor."
+    yield Finding(rank, "minibatches", says, stated.place)
+
+
+def _is_cut_short(c: Configuration, batch: int, size: int) -> bool:
+    # rl_games counts the agents of each environment as well; those of Isaac Lab and Isaac Gym have one.
+    agents = range(1, 2 if c.environment or c.library != "rl-games" else _MOST_AGENTS)
+    return all(size > batch * number or batch * number % size for number in agents)
 
 
 def _training_length(c: Configuration) -> Iterator[Finding]:
@@ -230,7 +223,7 @@ def _training_length(c: Configuration) -> Iterator[Finding]:
     if starts and "n_timesteps" in c.canonical and starts.value >= c.canonical["n_timesteps"].value:
         says = f"{starts.text} is as long as the training of {c.canonical['n_timesteps'].text}: nothing is learned."
         yield Finding("contradiction", "no-learning", says, starts.place)
-    for each in c.curricula():
+    for each in c.curricula:
         if each.value > steps:
             says = (
                 f"{each.text} counts steps of an environment, of which the training has {round(steps)} "
@@ -240,7 +233,7 @@ def _training_length(c: Configuration) -> Iterator[Finding]:
 
 
 def _curricula(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
-    if several := list(c.curricula()):
+    if several := c.curricula:
         first = several[0]
         more = f", and {len(several) - 1} more like it" if len(several) > 1 else ""
         says = (
@@ -250,49 +243,22 @@ def _curricula(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Findin
         yield Finding("note", "curriculum-in-steps", says, first.place)
 
 
-_ENDING = re.compile(r"(^|\.)(is_terminated|is_terminated_term|termination)$")
-_EVENT = re.compile(rf"{_ENDING.pattern}|(^|\.)feet_air_time$")
-_DIFFERENCE = re.compile(
-    r"(^|\.)(action_rate|action_rate_l2|action_rate_exp|action_acc_l2|action_smoothness\w*|smoothness)$"
-)
-
-
 def _rewards(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
     """Rewards under a manager that multiplies all of them by the cycle time, as if each were a rate."""
-    terms = list(_reward_terms(c))
-    is_event = _ENDING if c.environment == "mjlab" else _EVENT  # mjlab pays air time while it lasts
-    events = [weight for kind, weight in terms if is_event.search(kind)]
-    differences = [weight for kind, weight in terms if _DIFFERENCE.search(kind)]
-    for weight in events:
+    weights = [(each, key) for each, key, is_pay in c.timed if is_pay and each.value and each.numbers == [each.value]]
+    changed = [("event" in key.reason, each) for each, key in weights if key.law not in (KEPT, PROPORTIONAL)]
+    for is_event, each in sorted(changed, key=lambda weight: not weight[0]):
         says = (
-            f"{weight.text} is paid per event and multiplied by the cycle time: {weight.value * dt_s:.4g} each at "
-            f"{dt_s * 1000:.4g} ms; at another cycle time divide the weight by the ratio to pay the same."
+            f"{each.text} weighs a difference between steps that is not divided by {dt_s * 1000:.4g} ms: at half the "
+            "cycle time the same motion costs less per second (a quarter, if squared), noise as much as before; choose "
+            "the weight anew there."
         )
-        yield Finding("note", "event-times-dt", says, weight.place)
-    for weight in differences:
-        says = (
-            f"{weight.text} weighs a difference between steps that is not divided by {dt_s * 1000:.4g} ms: at half "
-            "the cycle time the same motion costs less per second (a quarter, if squared), noise as much as before; "
-            "choose the weight anew there."
-        )
-        yield Finding("note", "squared-difference", says, weight.place)
-
-
-_SCALES = {"legged-gym": "rewards.scales.", "mujoco-playground": "reward_config.scales."}
-"""By environment, where weights stand that are multiplied by the cycle time."""
-
-
-def _reward_terms(c: Configuration) -> Iterator[tuple[str, Setting]]:
-    """The kind of each term, by its function or name, and its weight."""
-    for name, each in c.env.items():
-        if c.positive(Setting("", abs(each.value))) is None if isinstance(each.value, int | float) else True:
-            continue
-        if c.environment in ("isaac-lab", "mjlab") and name.startswith("rewards.") and name.endswith(".weight"):
-            function = c.env.get(name.removesuffix("weight") + "func")
-            if function is not None:
-                yield str(function.value).replace(":", "."), each
-        elif c.environment in _SCALES and name.startswith(_SCALES[c.environment]):
-            yield name.rpartition(".")[2], each
+        if is_event:
+            says = (
+                f"{each.text} is paid per event and multiplied by the cycle time: {each.value * dt_s:.4g} each at "
+                f"{dt_s * 1000:.4g} ms; at another cycle time divide the weight by the ratio to pay the same."
+            )
+        yield Finding("note", "event-times-dt" if is_event else "squared-difference", says, each.place)
 
 
 def _events_after_episode(c: Configuration) -> Iterator[Finding]:
@@ -300,16 +266,12 @@ def _events_after_episode(c: Configuration) -> Iterator[Finding]:
     if c.episode is None or c.environment not in ("isaac-lab", "mjlab"):
         return
     for name, each in c.env.items():
-        span = each.value
-        if not (name.startswith("events.") and name.endswith(".interval_range_s") and isinstance(span, list)):
-            continue
         beginning = name.removesuffix("interval_range_s")
+        first_s = each.numbers[0] if beginning != name and name.startswith("events.") and each.numbers else 0
         on_global_time = c.env.get(f"{beginning}is_global_time")
-        if on_global_time and on_global_time.value:
-            continue
-        if span and isinstance(span[0], int | float) and span[0] >= c.episode[1]:
+        if first_s >= c.episode[1] and not (on_global_time and on_global_time.value):
             says = (
-                f"{each.text} comes {format_seconds(span[0])} after a reset at the earliest, and {c.episode[0].text} "
+                f"{each.text} comes {format_seconds(first_s)} after a reset at the earliest, and {c.episode[0].text} "
                 "resets before: it never happens; shorten the interval."
             )
             yield Finding("warning", "event-after-episode", says, each.place)
@@ -327,9 +289,6 @@ def _sensors(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]
             yield Finding("note", "slow-sensor", says, each.place)
 
 
-_NORMALISED = re.compile(r"norm\w*\.(?:\w+\.)?(gamma|discount)$|norm\w*_gamma$", re.IGNORECASE)
-
-
 def _normalisation(c: Configuration) -> Iterator[Finding]:
     for name, each in c.agent.items():
         number = c.positive(each)
@@ -339,11 +298,8 @@ def _normalisation(c: Configuration) -> Iterator[Finding]:
                 "scale than the agent's; use one value."
             )
             yield Finding("warning", "normalisation-gamma", says, each.place)
-    memory = c.canonical.get("memory.memory_size")
-    rollouts = c.canonical.get("rollouts")
-    if c.library != "skrl" or c.algorithm != "ppo" or memory is None or rollouts is None:
-        return
-    if isinstance(memory.value, int) and memory.value > 0 and memory.value != rollouts.value:
+    memory, rollouts = c.setting("memory.memory_size"), c.setting("rollouts")
+    if memory and rollouts and c.library == "skrl" and c.algorithm == "ppo" and memory.value != rollouts.value:
         says = (
             f"{memory.text} is not {rollouts.text}: skrl learns from the whole memory, old or empty rows included; set "
             "it to -1."

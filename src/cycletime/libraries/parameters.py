@@ -56,7 +56,7 @@ class SettingsReader:
             return value
         if word.default is None:
             self.refuse_slips()
-            raise InputError(f"{word.name} was not given, and {self.library} has no default for it: give one.")
+            raise NotANumberError(f"{word.name} was not given, and {self.library} has no default for it: give one.")
         return word.default
 
     def optional_number(self, name: str) -> Number | None:

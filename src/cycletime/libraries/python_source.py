@@ -360,13 +360,17 @@ class SourceReader:
         local = scope.get(name) if isinstance(callee, ast.Name) else None
         definition = local if isinstance(local, _Definition) else self._reference(callee, module)
         if definition is not None:
-            if isinstance(definition.node, ast.FunctionDef):
-                pairs = zip(definition.node.args.args, node.args, strict=False)
+            function = definition.node if isinstance(definition.node, ast.FunctionDef) else None
+            if function:
+                pairs = zip(function.args.args, node.args, strict=False)
                 given |= {spec.arg: self._evaluate(each, scope, module) for spec, each in pairs}
             made = self._make(definition, given)
             unknown = made is None or (isinstance(made, Leaf) and isinstance(made.value, Opaque))
+            if function and isinstance(made, Tree) and function.args.kwarg:  # as config_dict.create's settings
+                named = [spec.arg for spec in (*function.args.args, *function.args.kwonlyargs)]
+                made.children |= _tree({name: each for name, each in given.items() if name not in named}).children
             passes_on = unknown or (isinstance(made, Tree) and not made.children)
-            return _tree(given) if given and passes_on and isinstance(definition.node, ast.FunctionDef) else made
+            return _tree(given) if given and passes_on and function else made
         return self._known_call(name, node, given, scope, module)
 
     def _known_call(self, name: str, node: ast.Call, given: _Scope, scope: _Scope, module: _Module) -> _Found | None:

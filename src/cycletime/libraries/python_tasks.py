@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cycletime.libraries.python_source import Leaf, Opaque, SourceReader, Tree
+from cycletime.libraries.python_source import Opaque, SourceReader, Tree
+
+_TIME_WORDS = {"decimation", "ctrl_dt", "gamma", "discounting", "discount", "fps", "num_steps_per_env", "unroll_length"}
 
 
 @dataclass(frozen=True)
@@ -22,8 +24,14 @@ class PythonTask:
 
 def python_tasks(files: Sequence[Path], reader: SourceReader) -> list[PythonTask]:
     """The tasks that files register; else what their classes and functions hold."""
-    found = [task for file in files for task in _registered(file, reader)]
-    found = [task for task in found if "play" not in task.name.lower().replace("playground", "")]
+    found: list[PythonTask] = []
+    for file in files:
+        tasks = [
+            each for each in _registered(file, reader) if "play" not in each.name.lower().replace("playground", "")
+        ]
+        found += [each for each in tasks if each.env.children or each.agent.children or each.agent_file]
+        if missing := [each.name for each in tasks if not each.env.children]:
+            reader.refused[file.resolve()] = f"the environments of {', '.join(missing)} have no setting in reach"
     return found or [task for file in files for task in _unregistered(file, reader)]
 
 
@@ -56,8 +64,7 @@ def _playground_tasks(file: Path, reader: SourceReader, table: ast.Dict) -> Iter
     for key, each in zip(table.keys, table.values, strict=True):
         name, env = _text(key), _built(file, reader, each)
         agent = reader.build(trainer, "brax_ppo_config", {"env_name": name}) if trainer else None
-        if env.children:
-            yield PythonTask(name, env, agent or Tree())
+        yield PythonTask(name, env, agent or Tree())
 
 
 def _gym_tasks(file: Path, reader: SourceReader, words: dict[str, ast.expr]) -> Iterator[PythonTask]:
@@ -68,6 +75,7 @@ def _gym_tasks(file: Path, reader: SourceReader, words: dict[str, ast.expr]) -> 
         return
     env, task = _entry(file, reader, points["env_cfg_entry_point"]), _text(words.get("id"))
     if not isinstance(env, Tree):
+        yield PythonTask(task, Tree(), Tree())
         return
     agents = {name: each for name, each in points.items() if name.endswith("cfg_entry_point") and "env_cfg" not in name}
     read = {name.removesuffix("_cfg_entry_point"): _entry(file, reader, each) for name, each in agents.items()}
@@ -134,22 +142,7 @@ def _unregistered(path: Path, reader: SourceReader) -> list[PythonTask]:
     ]
 
 
-_TIME_WORDS = {"decimation", "ctrl_dt", "gamma", "discounting", "discount", "fps", "num_steps_per_env", "unroll_length"}
-
-
 def _says_time(tree: Tree) -> bool:
     return any(
         name.rpartition(".")[2] in _TIME_WORDS and not isinstance(leaf.value, Opaque) for name, leaf in tree.leaves()
     )
-
-
-def plain_settings(tree: Tree) -> dict[str, Leaf]:
-    """Values that were understood, and the names of functions that terms call."""
-    found = {}
-    for name, leaf in tree.leaves():
-        if isinstance(leaf.value, Opaque):
-            if name.endswith("func"):
-                found[name] = Leaf(leaf.value.text, leaf.file, leaf.line, leaf.comment)
-        else:
-            found[name] = leaf
-    return found

@@ -15,8 +15,11 @@ _OFF_POLICY_NAMES = (
     *("grad_updates_per_step", "memory_size", "fill_buffer"),
 )
 """Settings of a replay buffer or of what learns from it."""
-
-
+_CLASS_NAMES = {
+    "rsl-rl": ("algorithm.class_name", "runner.algorithm.class_name"),
+    "skrl": ("agent.class", "class"),
+    "rl-games": ("params.algo.name", "algo.name"),
+}
 _TELLING = ("num_steps_per_env", "decimation", "ctrl_dt", "discount_factor", "rollouts", "unroll_length")
 """Names without which a library is not recognised, and that others do not resemble."""
 
@@ -31,14 +34,14 @@ class Part(NamedTuple):
 
 def recognise_parts(document: Mapping[Any, Any]) -> list[Part]:
     """The document itself if it is one library's, else those of its sections that are."""
-    if any(found := _libraries(document)):
+    if any(found := libraries_of(document)):
         return [Part((), *found)]
     sections = [(name, each) for name, each in document.items() if isinstance(each, Mapping) and isinstance(name, str)]
-    return [Part((name,), *found) for name, section in sections if any(found := _libraries(section))]
+    return [Part((name,), *found) for name, section in sections if any(found := libraries_of(section))]
 
 
-def _libraries(section: Mapping[Any, Any]) -> tuple[str | None, str | None]:
-    """Recognise an agent's or environment's library, also by a misspelt name, so that the slip can be named."""
+def libraries_of(section: Mapping[Any, Any]) -> tuple[str | None, str | None]:
+    """The agent's library and the environment's, also by a misspelt name, so that the slip can be named."""
     if any(found := (_agent_library(section), _environment_library(section))):
         return found
     spelt = _spelt(section, 3)
@@ -115,13 +118,6 @@ def _agent_library(document: Mapping[Any, Any]) -> str | None:
     ):
         return "stable-baselines3"
     return None
-
-
-_CLASS_NAMES = {
-    "rsl-rl": ("algorithm.class_name", "runner.algorithm.class_name"),
-    "skrl": ("agent.class", "class"),
-    "rl-games": ("params.algo.name", "algo.name"),
-}
 
 
 def recognise_algorithm(library: str, settings: Mapping[str, Any], asked: str | None, of_file: str = "") -> str | None:

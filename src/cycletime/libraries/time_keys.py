@@ -41,11 +41,13 @@ _ITS_PERIOD = "its update_period, and that the cycle time"
 _LENGTH = "as long in seconds"
 _IN_ALL = "it counts steps of all environments at once: as many seconds in all"
 _STEPS = "it counts agent steps"
-_SETS = "it sets the cycle time"
+SETS = "it sets the cycle time"
 _BATCHES = "it counts batches, which last as long"
+CURRICULUM = "a curriculum counts environment steps"
 _HISTORY = "it counts steps, and the network's input changes with it"
 _PRESENT = "1 is the present alone"
-_PHYSICS = "it counts steps of the physics"
+PHYSICS = "it counts steps of the physics"
+SENSOR = "it counts the sensor's updates"
 _RATE = "taken as a rate per second: rewards are multiplied by the cycle time"
 _PER_STEP = "paid at every step"
 _EVENT = "an event is paid once, times the cycle time"
@@ -92,7 +94,7 @@ def _direct_rewards() -> tuple[TimeKey, ...]:
 _SENSORS = ("scene.*history_length", "*sensor*.history_length", "*contact*.history_length")
 _INCREMENTS = tuple(f"actions.*relative*.{scale}" for scale in ("scale", "position_scale", "orientation_scale"))
 _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rewards by the cycle time
-    *_keys(PROPORTIONAL, _SETS, "decimation"),
+    *_keys(PROPORTIONAL, SETS, "decimation"),
     *_keys(PROPORTIONAL, "once per cycle", "sim.render_interval", equals="decimation"),
     *_keys(PROPORTIONAL, "once per cycle", "*.update_period", equals=CYCLE_TIME),
     *_keys(KEPT, "in seconds", "sim.dt", "*_s", "*resampling_time_range", "sim.mujoco.timestep"),
@@ -100,12 +102,10 @@ _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rew
     *_keys(COUNT, _HISTORY, "observations.*history_length"),
     *_keys(PROPORTIONAL, "the physics' steps of one cycle", "scene.sensors.*history_length", equals="decimation"),
     *_keys(COUNT, "it counts the sensor's updates, one per cycle", "scene.*history_length", equals=_ITS_PERIOD),
-    *_keys(KEPT, "it counts the sensor's updates", *_SENSORS, beside="update_period"),
-    *_keys(KEPT, _PHYSICS, *_SENSORS),
-    *_keys(KEPT, _PHYSICS, "scene.*delay*", "*actuators.*.min_delay", "*actuators.*.max_delay"),
-    *_keys(
-        COUNT, "a curriculum counts environment steps", "curriculum.*num_step*", "curriculum.*.step", counts="all steps"
-    ),
+    *_keys(KEPT, SENSOR, *_SENSORS, beside="update_period"),
+    *_keys(KEPT, PHYSICS, *_SENSORS),
+    *_keys(KEPT, PHYSICS, "scene.*delay*", "*actuators.*.min_delay", "*actuators.*.max_delay"),
+    *_keys(COUNT, CURRICULUM, "curriculum.*num_step*", "curriculum.*.step", counts="all steps"),
     *_keys(COUNT, "it counts environment steps", "*min_step_count_between_reset"),
     *_keys(COUNT, _STEPS, "observations.*delay_*lag", "observations.*delay_update_period"),
     *_keys(KEPT, "once in each period", "observations.*delay_hold_prob", beside="delay_update_period"),
@@ -131,7 +131,7 @@ _BESIDE_AGENT = tuple(key._replace(pattern=f"env.{key.pattern}") for key in _ISA
 """What Isaac Lab's command line has of the environment, beside the words of a trainer's library."""
 _BRAX = (
     *_keys(COUNT, _LENGTH, "num_timesteps", "episode_length"),
-    *_keys(PROPORTIONAL, _SETS, "ctrl_dt"),
+    *_keys(PROPORTIONAL, SETS, "ctrl_dt"),
     *_keys(KEPT, "in seconds", "sim_dt"),
     *_keys(KEPT, "how many ctrl_dt an action is held", "action_repeat"),
     *_keys(PROPORTIONAL, "where rewards are paid per step, as in dm_control's tasks", "reward_scaling", carried=False),
@@ -143,12 +143,12 @@ _BRAX = (
     *_keys(SMOOTHING, "a filter per step", "*ema_alpha"),
 )
 _NOISE = _keys(KEPT, "noise of a reading", "*noise*scales.*")
-_PLAYGROUND_PER_SECOND = (
-    *_keys(COUNT, _EVENT, "*scales.feet_air_time", "*scales.feet_height"),
+_SCALES = (
+    *_keys(COUNT, _EVENT, "*scales.feet_air_time"),
     *_rewards("*scales.{}"),
-    *_keys(KEPT, _RATE, "*scales.*"),
-    *_keys(KEPT, _RATE, "reward_scaling"),
+    *_keys(KEPT, _RATE, "*scales.*", "reward_scaling"),
 )
+_PLAYGROUND_PER_SECOND = (*_keys(COUNT, _EVENT, "*scales.feet_height"), *_SCALES)
 _PLAYGROUND_PER_STEP = (
     *_keys(KEPT, "an event, paid once", "*success_reward", "*lifted_reward"),
     *_keys(PROPORTIONAL, _PER_STEP, "*scales.*"),
@@ -192,7 +192,7 @@ TIME_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
     "torchrl": _keys(COUNT, _LENGTH, "collector.total_frames"),
     "pufferlib": _keys(COUNT, _LENGTH, "train.total_timesteps"),
     "lerobot": (
-        *_keys(COUNT, _SETS, "env.fps", "fps"),
+        *_keys(COUNT, SETS, "env.fps", "fps"),
         *_keys(COUNT, _LENGTH, "online_steps", "policy.online_steps", "algorithm.online_steps"),
         *_keys(KEPT, "in seconds", "*_s"),
         *_keys(KEPT, "it counts updates", "steps", "*save_freq", "*log_freq", "*eval_freq", "*policy_update_freq"),
@@ -211,8 +211,9 @@ ENVIRONMENT_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
     "isaac-lab": _ISAAC_LAB,
     "mjlab": _MJLAB,
     "mujoco-playground": _BRAX,
+    "legged-gym": (*_SCALES, *_keys(COUNT, _HISTORY, "*history_len*", "*frame_stack", "*include_history_steps")),
 }
-"""The same of the environments' own settings, by the library that has them."""
+"""The same of the environments' own settings, by the library that has them; legged_gym's are explained alone."""
 PREFIXES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "isaac-lab": (("agent.", ""), ("env.", "")),
     "rsl-rl": (("agent.", ""), ("runner.", "")),
@@ -250,11 +251,7 @@ _WRAPPER_DT = re.compile(rf"env_wrapper\.(\d+\.)?{WRAPPER_NAMES.pattern}\.dt")
 
 
 def means_time(library: str, name: str) -> TimeKey | None:
-    return find_key(TIME_KEYS.get(library, ()), name)
-
-
-def find_key(keys: Collection[TimeKey], name: str) -> TimeKey | None:
-    return next((key for key in keys if fnmatchcase(name, key.pattern)), None)
+    return next((key for key in TIME_KEYS.get(library, ()) if fnmatchcase(name, key.pattern)), None)
 
 
 def _canonical_name(library: str, name: str, known: Collection[str]) -> str:
@@ -364,7 +361,9 @@ _OF_TASKS_WITH_INCREMENTS = {
     *("gripper_box", "peg_insertion_reward"),  # Panda's and Aloha's tasks
     *("hand_pose", "stay_still", "foot_slip"),  # LeapCubeReorient; Go1Handstand and Footstand; H1JoystickGaitTracking
 }
-_WEIGHT = re.compile(r"weight$|(^|[._])scales?($|[._])|(^|_)rew(ard)?(s|_|$)|penalty|bonus|reward_scaling$")
+WEIGHT = re.compile(
+    r"weight$|(^|[._])scales?(_value)?$|(^|[._])scales\.|(^|_)rew(ard)?(s|_|$)|penalty|bonus|reward_scaling$"
+)
 """Names of what rewards are multiplied by, which is no count also where it is a whole number."""
 _MANAGER = re.compile(r"^(\w+)_manager\.cfg\.")
 """How an address for modify_env_param begins, which modify_term_cfg calls rewards., actions. or alike."""
@@ -406,7 +405,7 @@ def time_notes(changes: Collection[TimeChange]) -> list[str]:
 def environment_keys(environment: str, settings: Mapping[str, object], trainer: bool) -> tuple[TimeKey, ...]:
     """What is known of an environment's settings, and with `trainer` of those of the trainer that scale rewards."""
     if environment != "mujoco-playground":
-        return ENVIRONMENT_KEYS[environment]
+        return ENVIRONMENT_KEYS.get(environment, ())
     # Playground's locomotion and hands multiply rewards by ctrl_dt, and have one of these terms; its arms and
     # dm_control's tasks do not, and dm_control's have no scales at all.
     scales = {name.rpartition(".")[2] for name in settings if "scales." in name and "noise" not in name}
@@ -425,6 +424,23 @@ def library_keys(library: str, settings: Mapping[str, object]) -> tuple[TimeKey,
     return TIME_KEYS.get(library, ())
 
 
+def applied_keys(
+    library: str, settings: Mapping[str, object], names: Collection[str], keys: Collection[TimeKey] | None = None
+) -> Iterator[tuple[str, str, TimeKey]]:
+    """By name, and by its kind, what is known of each setting that means time; no reason if no number."""
+    keys = library_keys(library, settings) if keys is None else keys
+    for name in names:
+        value, known_as = settings[name], kind_name(name, settings)
+        fitting = [key for key in keys if fnmatchcase(known_as, key.pattern)]
+        if key := next((each for each in fitting if _applies(each, name, value, settings, library)), None):
+            yield name, known_as, key
+        elif fitting:
+            equal = fitting[0].equals
+            follows = f"-1 follows {equal}" if value == -1 else f"not equal to {equal}"
+            why = "in seconds" if equal == CYCLE_TIME else follows
+            yield name, known_as, TimeKey(known_as, KEPT, why if _is_number(value) else "")
+
+
 def carry_time_keys(
     library: str,
     settings: Mapping[str, object],
@@ -440,34 +456,25 @@ def carry_time_keys(
     `envs` is how many times as many environments there are, `batches` how many times as long a batch lasts, and
     `ruled` has what rules have set by now.
     """
-    keys, changes = library_keys(library, settings) if keys is None else keys, []
+    changes: list[TimeChange] = []
     scales = {"agent steps": rho, "all steps": rho * envs, "batches": batches}
-    for name in left:
-        value, known_as = settings[name], kind_name(name, settings)
-        fitting = [key for key in keys if fnmatchcase(known_as, key.pattern)]
-        key = next((each for each in fitting if _applies(each, name, value, settings, library)), None)
-        scale = scales[key.counts] if key else rho
-        if rho == scale == 1:
+    for name, known_as, key in applied_keys(library, settings, left, keys):
+        scale = scales[key.counts]
+        if not key.reason or rho == scale == 1:
             continue
-        if key is None and fitting and _is_number(value):
-            equal = fitting[0].equals
-            follows = f"-1 follows {equal}" if value == -1 else f"not equal to {equal}"
-            changes.append(TimeChange(name, value, value, "kept", "in seconds" if equal == CYCLE_TIME else follows))
-        elif key and key.law != KEPT and key.equals in (ruled or {}):
-            changes.append(TimeChange(name, value, (ruled or {})[key.equals], "carried", key.reason))
-        elif key:
-            if key.counts == "all steps" and envs != 1:
-                key = key._replace(reason=_IN_ALL)
-            if key.counts == "batches" and batches != 1:
-                key = key._replace(
-                    reason=f"{_BATCHES.partition(',')[0]}, which last {float(batches):.3g} times as long"
-                )
-            changes += _carry(key, name, known_as, settings, scale)
+        if key.law != KEPT and key.equals in (ruled or {}):
+            changes.append(TimeChange(name, settings[name], (ruled or {})[key.equals], "carried", key.reason))
+            continue
+        if key.counts == "all steps" and envs != 1:
+            key = key._replace(reason=_IN_ALL)
+        if key.counts == "batches" and batches != 1:
+            key = key._replace(reason=f"{_BATCHES.partition(',')[0]}, which last {float(batches):.3g} times as long")
+        changes += _carry(key, name, known_as, settings, scale)
     return changes
 
 
 def _carry(key: TimeKey, name: str, kind: str, settings: Mapping[str, object], rho: Fraction) -> Iterator[TimeChange]:
-    value, last, is_weight = settings[name], name.rpartition(".")[2], bool(_WEIGHT.search(kind))
+    value, last, is_weight = settings[name], name.rpartition(".")[2], bool(WEIGHT.search(kind))
     if isinstance(value, bool):
         return
     if key.law == KEPT or (value in (-1, inf) and key.law == COUNT and not is_weight):
@@ -482,7 +489,7 @@ def _carry(key: TimeKey, name: str, kind: str, settings: Mapping[str, object], r
     new = [each for each, _ in pairs] if isinstance(value, list) else pairs[0][0]
     rounded = "" if all(exact for _, exact in pairs) else f", rounded from {_written(_exact(numbers, key.law, rho))}"
     sets_it = kind == name or last in ("value", "weight") or not name.startswith("curriculum.")
-    if key.carried and sets_it and not (rounded and key.reason == _SETS):
+    if key.carried and sets_it and not (rounded and key.reason == SETS):
         yield TimeChange(name, value, new, "kept" if new == value else "carried", key.reason + rounded)
         return
     is_fine = not rounded or (isinstance(new, int) and new >= 1000)  # of which nobody needs a fraction
