@@ -14,6 +14,7 @@ from cycletime.studies.spec import Cell, StudySpec
 from cycletime.training.engine import engine_for
 from cycletime.training.external import ExternalAgent
 from cycletime.training.spec import RunSpec
+from cycletime.training.toml_files import trained_otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,8 @@ class Plan:
 
     def notes(self) -> tuple[str, ...]:
         told = [*random_starts(cell.spec for cell in self.cells)]
+        for tuned in self.study.tuned.values():
+            told += trained_otherwise(tuned.source or {}, **self.study.trained_by())
         for agent, dt in ((cell.agent, cell.dt) for cell in self.cells if isinstance(cell.agent, ExternalAgent)):
             told += [f"{agent.algorithm} at {dt}: {each}" for each in agent.notes]
         return tuple(f"note: {each}" for each in dict.fromkeys(told))

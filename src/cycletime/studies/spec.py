@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
 from numbers import Integral
@@ -117,7 +117,11 @@ class Tuned:
     """None if they hold at every cycle time, and no rule carries them."""
     values: Grid = field(default_factory=dict)
     source: Mapping[str, Any] | None = None
-    """The name and the hash of the file of tuned values that they are from, if they are from one."""
+    """Where they are from, if that is a file of tuned values: its name and hash, and what it says of its tuning."""
+
+    @property
+    def searched(self) -> Collection[str]:
+        return tuple((self.source or {}).get("searched", ()))
 
 
 @dataclass(frozen=True)
@@ -194,6 +198,11 @@ class StudySpec:
                     raise InputError(f"set has {name!r}: it is a tuned value of {algorithm}, so give it in 'tuned'.")
             check_points(self, algorithm)
 
+    def trained_by(self) -> dict[str, Any]:
+        """Who trains, and the environments of each run, as files of tuned values say it."""
+        label, own = ("cycletime", self) if self.trainer is None else (self.trainer.label, self.trainer)
+        return {"trainer": label, "num_envs": own.num_envs}
+
     def check_size(self) -> None:
         if self.size > MAX_RUNS:
             raise InputError(f"The study {self.name!r} has {self.size:,} runs: it may have {MAX_RUNS:,} at most.")
@@ -201,7 +210,7 @@ class StudySpec:
     def check_worlds(self) -> None:
         for world in self.worlds:
             refuse_unknown_env(world)
-            refuse_budget_without_episode(world, self.env_steps, self.num_envs)
+            refuse_budget_without_episode(world, self.env_steps, self.trained_by()["num_envs"])
 
     def check_runs(self, here: bool = False) -> None:
         """Refuse what a run would be refused for; with `here` also what its trainer lacks on this machine."""

@@ -20,7 +20,7 @@ from cycletime.training.engine import AUTO
 from cycletime.training.external import BUILT_IN, TrainerSpec, read_trainer, tuned_hyperparameters
 from cycletime.training.make_specs import TUNABLE, algorithms_with_rules, known_algorithms, tunable_names
 from cycletime.training.spec import AGENTS
-from cycletime.training.toml_files import MOST_BYTES, check_plain, read_toml, read_tuned
+from cycletime.training.toml_files import ABOUT_TUNING, MOST_BYTES, check_plain, read_toml, read_tuned
 from cycletime.training.worlds import ClosedFormWorld, ForeignEnv, GymnasiumEnv, World
 
 _COUNTS = {each.name for kind in AGENTS.values() for each in fields(kind) if str(each.type).startswith("int")}
@@ -37,7 +37,7 @@ def read_values(
         if isinstance(own, str):
             read = read_tuned(folder / own)
             values = read.of(algorithm)
-            source = {"file": own, "sha256": read.sha256}
+            source = {"file": own, "sha256": read.sha256, **values.about}
             tuned[algorithm] = _tuned(algorithm, {"dt": values.dt, **values.values, "from": source}, trainer)
             # Fields that the study sets itself come before those of the file.
             file_s = {name: (value,) for name, value in values.others.items()}
@@ -63,12 +63,11 @@ def _tuned(algorithm: str, table: Mapping[str, Any], trainer: TrainerSpec | None
     if "from" not in table:
         return Tuned(dt, grid)
     source = table["from"] if isinstance(table["from"], Mapping) else {}
-    kept = {key: source.get(key) for key in ("file", "sha256")}
-    if not all(isinstance(value, str) for value in kept.values()):
+    if not all(isinstance(source.get(key), str) for key in ("file", "sha256")):
         raise InputError(
             f"tuned has from = {quote(table['from'])}: it is for what study.json keeps of a file of tuned values."
         )
-    return Tuned(dt, grid, kept)
+    return Tuned(dt, grid, {key: source[key] for key in ("file", "sha256", *ABOUT_TUNING) if key in source})
 
 
 def _others(table: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, Grid]:
@@ -391,7 +390,7 @@ def _rules(
 def _recommended(algorithm: str, tuned: Tuned | None, others: Grid, trainer: TrainerSpec | None) -> str:
     if tuned is None:
         return recommend_for(algorithm, {}).rule
-    tuning_chose = [name for name, tried in tuned.values.items() if tuned.source or len(tried) > 1]
+    tuning_chose = [*tuned.searched, *(name for name, tried in tuned.values.items() if len(tried) > 1)]
     first = {name: tried[0] for name, tried in tuned.values.items() if tried}
     if trainer is None:
         return recommend_for(algorithm, first, tuning_chose).rule

@@ -43,7 +43,7 @@ from cycletime.training.engine import (
     RunBatch,
     probe_cost,
 )
-from cycletime.training.external import BUILT_IN, ExternalAgent, TrainerSpec
+from cycletime.training.external import ExternalAgent, TrainerSpec
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.process import HEARTBEAT
 from cycletime.training.spec import RunSpec
@@ -57,7 +57,6 @@ LINGER_S = 60.0
 """How long a trainer may go on without a new point after one at the end of its budget."""
 PROBE_S = 5.0
 """How long a run is tried, beyond its first point."""
-_PACKAGES = {"rsl-rl": "rsl-rl-lib", "sbx": "sbx-rl"}
 LEAST_SHARE = 0.5
 """A trainer whose curve ends before this share of its budget has not trained as long as it was asked to."""
 SHARE_LEFT = 0.25
@@ -301,10 +300,9 @@ class _Curve:
 
 def _versions(trainer: TrainerSpec) -> dict[str, str]:
     """The trainer and its library with versions, for the result; a command's where its Python has it."""
-    packages = BUILT_IN.get(trainer.name, (_PACKAGES.get(trainer.words, trainer.words),) if trainer.words else ())
     python = Path(trainer.home, *trainer.command[:1])
     path = [str(each) for each in python.parent.parent.glob("lib/python*/site-packages")] if trainer.command else []
-    found = {each: list(Distribution.discover(name=each, path=path or sys.path))[:1] for each in packages}
+    found = {each: list(Distribution.discover(name=each, path=path or sys.path))[:1] for each in trainer.packages}
     own = trainer.command or (f"{trainer.name.partition(':')[0].replace('.', '/')}.py",)
     files = [Path(trainer.home, each) for each in own if each.endswith((".py", ".sh"))]
     scripts = [file.read_bytes() for file in files if file.is_file()]

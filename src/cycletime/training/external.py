@@ -27,6 +27,7 @@ _OF_THE_STUDY |= dict.fromkeys(
 """What Stable-Baselines3 and entries of the RL Zoo call more than the agent's, and what says it here."""
 COLUMNS = ("seconds", "agent_steps", "return")
 CURVE_SUFFIXES = (".csv", ".jsonl")
+_PACKAGES = {"rsl-rl": "rsl-rl-lib", "sbx": "sbx-rl"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +82,11 @@ class TrainerSpec:
         modules = [word for before, word in pairwise(self.command) if before == "-m"]
         scripts = [Path(word).stem for word in self.command if word.endswith(".py")]
         return next(iter([*modules, *scripts]), Path(self.command[0]).name)
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """Those whose versions a result has."""
+        return BUILT_IN.get(self.name, (_PACKAGES.get(self.words, self.words),) if self.words else ())
 
     def takes(self, name: str) -> bool:
         return not self.command or f"{{{name}}}" in " ".join((*self.command, *self.resume))
