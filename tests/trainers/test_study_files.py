@@ -229,6 +229,52 @@ def test_rules_that_differ_in_nothing_that_a_command_takes_are_refused() -> None
     with pytest.raises(InputError, match=told):
         study_from_table({**table, "trainer": {"command": ["x", "{discount}"]}}, Path()).check_runs()
     study_from_table({**table, "trainer": {"command": ["x", "{batch}{dt_ms}"]}}, Path()).check_runs()
+    alone = {**table, "rules": ["constant"], "trainer": {"command": ["x", "{discount}{dt_ms}"]}}
+    with pytest.raises(
+        InputError, match=r"^The rule constant changes batch, and nothing that .* takes: add \{batch\}\."
+    ):
+        study_from_table(alone).check_runs()
+
+
+MINE = {"dts": ["25ms", "50ms"], "own_rules": {"mine": {"learning_rate": {"law": "rho-power", "exponent": 0.5}}}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"trainer": "mine:train"}, r"The rule mine changes learning_rate, which .* give, and what mine:train takes"),
+        (
+            {"trainer": {"command": ["x", "{dt_s}", "{discount}"]}},
+            "The rule mine changes learning_rate, .* what x takes",
+        ),
+        (
+            {"trainer": "brax"},
+            "The rule mine changes learning_rate, .* and what brax takes then is not known: give it in",
+        ),
+        (
+            {"trainer": "mine:train", "algorithm": "sac", "rules": ["baseline", "horizons"], "dts": ["50ms", "100ms"]},
+            "The rule horizons changes updates_per_step",
+        ),
+        (
+            {"trainer": {"command": ["x", "{dt_s}", "{discount}", "{learning_rate}"]}, "rules": ["baseline"]},
+            "give this one",
+        ),
+        ({"trainer": "mine:train", "dts": ["50ms"]}, None),  # where the values are from, nothing changes
+        ({"trainer": "sb3"}, None),  # whose default is what it would take
+    ],
+)
+def test_a_rule_changes_what_was_given_or_is_known(changes: dict[str, Any], says: str | None) -> None:
+    table = {**COMMAND, **MINE, "rules": ["baseline", "mine"], **changes}
+    if "mine" not in table["rules"]:
+        del table["own_rules"]
+    with pytest.raises(InputError, match=says) if says else nullcontext():
+        study_from_table({**table, "env": "Pendulum-v1"}).check_runs()
+
+
+def test_a_value_that_a_rule_of_ones_own_changes_reaches_the_trainer() -> None:
+    tuned = {"dt": "50ms", "discount": 0.9, "learning_rate": 1e-3}
+    table = {**COMMAND, **MINE, "rules": ["baseline", "mine"], "trainer": "mine:train", "tuned": tuned}
+    assert [each["learning_rate"] for each in settings_of(table)] == [1e-3, pytest.approx(1e-3 * 0.5**0.5), 1e-3, 1e-3]
 
 
 def test_a_command_in_cleanrls_words() -> None:

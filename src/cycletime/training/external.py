@@ -196,6 +196,10 @@ def external_agent(
     """
     tuned = tuned_hyperparameters(trainer, algorithm, values, others, dt if tuned_at is None else tuned_at)
     carried = tuned if tuned_at is None else tuned.at(dt, rule)
+    known = {**tuned.stated(), **({} if trainer.name == "brax" else tuned.defaults)}  # Playground ships others
+    if carried.origin and (unknown := [name for name in carried.stated() if name not in known]):
+        given = f"{unknown[0]}, which the study does not give, and what {trainer.label} takes then is not known"
+        raise InputError(f"The rule {carried.origin.rule} changes {given}: give it in [tuned].")
     exported = carried.to(trainer.words, trainer.num_envs) if trainer.words else None
     settings: dict[str, Any] = {**carried.stated(), **others} if exported is None else dict(exported)
     notes = exported.notes if exported else ()
