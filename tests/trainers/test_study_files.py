@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 
+from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.rules import PPO
 from cycletime.studies.plan import Plan
 from cycletime.studies.spec_file import study_from_table, study_table
-from cycletime.trainers.stable_baselines3 import _constructor_names
+from cycletime.trainers.stable_baselines3 import _constructor_names, no_episode
+from cycletime.trainers.trainer_run import TrainerRun
 from cycletime.training.external import ExternalAgent, TrainerSpec
 from cycletime.training.make_specs import agent_values, tunable_names
+from cycletime.training.worlds import GymnasiumEnv
 
 SB3 = {
     "name": "sb3",
@@ -211,6 +214,23 @@ def test_a_command_takes_all_that_is_not_as_usual_in_its_library(dropped: str, v
     table = {**COMMAND, "tuned": {"dt": "50ms", "discount": 0.9}, "rules": ["dt-aware"], "trainer": trainer}
     with pytest.raises(InputError, match=f"{dropped} {value}.*, and the command does not take it: add {{{dropped}}}"):
         study_from_table(table, Path()).check_runs()
+
+
+def test_a_budget_that_all_environments_share_is_told_with_what_would_be_enough(tmp_path: Path) -> None:
+    """An episode of Pendulum is 10 s long, also where it steps every 25 ms."""
+    given: dict[str, Any] = {"algorithm": "ppo", "dt": Duration("50ms"), "values": {}, "seed": 0, "device": "cpu"}
+    run = TrainerRun(
+        world=GymnasiumEnv("Pendulum-v1", Duration("25ms")),
+        num_envs=8,
+        simulated_s=40,
+        folder=tmp_path,
+        resumes=False,
+        **given,
+    )
+    assert no_episode(run) == (
+        "No episode ended in 40 s simulated, 5 s in each of 8 environments: an episode lasts up to 10 s, so give 80 s, "
+        "env_steps = 3200."
+    )
 
 
 @pytest.mark.parametrize(

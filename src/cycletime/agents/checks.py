@@ -49,7 +49,7 @@ def check_positive(owner: object, *names: str) -> None:
     for name in names:
         value = getattr(owner, name)
         if not _is_number(value) or not 0 < value < inf:
-            raise InputError(f"{name} is {quote(value)}: it must be above 0.")
+            raise InputError(f"{name} is {quote(value)}: it must be a number above 0.")
 
 
 def check_choice(owner: object, name: str, choices: Sequence[str]) -> None:
@@ -73,9 +73,8 @@ def check_choices(owner: object) -> None:
 def check_hidden(agent: object) -> None:
     hidden = getattr(agent, "hidden")  # noqa: B009 - agents share the name, not a base class
     if not isinstance(hidden, tuple) or not all(type(size) is int and 0 < size <= MOST_UNITS for size in hidden):
-        raise InputError(
-            f"hidden is {quote(hidden)}: it must be a tuple of layer sizes, such as (64, 64), of at most {MOST_UNITS}."
-        )
+        needed = f"layer sizes of at most {MOST_UNITS}, such as (64, 64), or [64, 64] in a file"
+        raise InputError(f"hidden is {quote(hidden)}: it must be {needed}.")
 
 
 def check_agent(agent: object) -> None:

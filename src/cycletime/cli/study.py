@@ -49,6 +49,10 @@ class WorkerOptions:
         own = {name: getattr(self, name) for names in OPTIONS.values() for name in names}
         return make_executor(self.executor, device, self.workers, **own)
 
+    def starts_here(self, out: Path) -> bool:
+        """Whether runs begin that this machine computes; another may have what is missing here."""
+        return self.executor == "local" and not any(out.glob("*"))
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunStudy(WorkerOptions):
@@ -61,16 +65,20 @@ class RunStudy(WorkerOptions):
 
     def run(self) -> int:
         """Run what is left; status 1 if some runs failed."""
+        from cycletime.studies.hardware_estimates import check_start
         from cycletime.studies.progress import StudyProgress
         from cycletime.studies.spec_file import read_study
         from cycletime.studies.study_folder import StudyFolder, format_states
         from cycletime.studies.worker_pool import run_study
+        from cycletime.training.external import script_now
         from cycletime.training.process import stopping
 
         study = read_study(self.file)
         executor = self.executor_for(study.device)
+        if self.starts_here(self.out):
+            check_start(study.cells())
         folder = StudyFolder.create(self.out, study)
-        for told in folder.damage():
+        for told in folder.damage(script_now(study.trainer) if study.trainer else ""):
             print_status(told)
         with stopping() as stopper:
             counts = run_study(folder, executor, observers=[StudyProgress(executor.workers)], stop=stopper)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -55,6 +55,7 @@ class Tune(WorkerOptions):
 
     def run(self) -> int:
         """Tune, write, and tell; status 1 if some trials or fresh seeds have no score."""
+        from cycletime.studies.hardware_estimates import check_start
         from cycletime.studies.progress import StudyProgress
         from cycletime.studies.tuning import tune
         from cycletime.studies.tuning_spec import read_tuning
@@ -64,6 +65,8 @@ class Tune(WorkerOptions):
         tuning = read_tuning(self.file, **options, horizons=self.horizons)
         executor = self.executor_for(tuning.study.device)
         file = self._written_to(tuning)
+        if self.starts_here(self.out):
+            check_start([next(replace(tuning.study, rules={}).cells())])
         with stopping() as stopper:
             observers = [StudyProgress(executor.workers)]
             outcome = tune(tuning, self.out, executor, observers=observers, stop=stopper)
@@ -133,6 +136,9 @@ def _sentences(outcome: TuningResult) -> list[str]:
             f"The winner is better than {len(outcome.against_others) - len(undecided)} of "
             f"{len(outcome.against_others)} other trials; for {len(undecided)} that is not decided by the data."
         )
+    if ties := sum(trial.scores == outcome.winner.scores for trial in outcome.ranking[1:]):
+        others = "1 other trial has" if ties == 1 else f"{ties} other trials have"
+        told.append(f"{others} exactly the winner's scores, as where what was tried changes nothing.")
     seeds = tuning.fresh_seed_range()
     which = f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
     if fall is None:

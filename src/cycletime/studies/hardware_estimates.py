@@ -1,4 +1,4 @@
-"""How long a study takes on this machine, from a short trial of each kind of run.
+"""Whether a study can start on this machine, and how long it takes there, from a short trial of each kind of run.
 
     wall time = (programs x compilation + agent steps x cost of one + runs x bookkeeping) / workers + start-up
 
@@ -17,13 +17,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import ceil
-from typing import TypeAlias
+from subprocess import CompletedProcess
+from typing import Any, TypeAlias
 
 from cycletime.errors import InputError, RunError
 from cycletime.processes import owning_children
 from cycletime.studies.plan import Plan, PlannedRun, agent_steps_per_run
 from cycletime.studies.spec import Cell
 from cycletime.studies.worker import worker_environment
+from cycletime.trainers.host import WRONG_INPUT_STATUS
 from cycletime.training.engine import Cost, engine_for
 from cycletime.training.machine import prepare_jax
 from cycletime.training.spec import RunSpec
@@ -83,19 +85,40 @@ def measure_costs(plan: Plan, runs: Iterable[PlannedRun]) -> tuple[Costs, float]
     middle = [of_kind[round((len(of_kind) - 1) / 2)] for of_kind in by_kind.values()]
     specs = [plan.cells[index].run(plan.study.seeds[0]).as_json() for index in middle]
     began = time.time()
-    ran = subprocess.run(
-        [sys.executable, "-m", "cycletime.studies.hardware_estimates"],
-        input=json.dumps({"device": plan.jax_device, "specs": specs}),
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **worker_environment(plan.study.device), "JAX_ENABLE_COMPILATION_CACHE": "false"},
-    )
+    ran = _try_runs("cost", plan.study.device, plan.jax_device, specs)
     if ran.returncode:
         raise RunError(f"The try failed: {(ran.stderr.strip() or 'nothing was said').splitlines()[-1].rstrip('.')}.")
     answer = json.loads(ran.stdout)
     costs = {kind: Cost(**cost) for kind, cost in zip(by_kind, answer["costs"], strict=True)}
     return costs, max(0.0, answer["began"] - began)
+
+
+def check_start(cells: Iterable[Cell]) -> None:
+    """Refuse runs whose environment, trainer or GPU this machine has not, before a study makes its folder."""
+    kinds = {(*cost_key(cell), cell.dt): cell.spec for cell in cells if not _runs_anywhere(cell.spec)}
+    specs = list(kinds.values())
+    if specs:
+        device = max((engine_for(spec).jax_device(spec) for spec in specs), key=["cpu", "gpu"].index)
+        _try_runs("check", specs[0].engine.device, device, [spec.as_json() for spec in specs])
+
+
+def _runs_anywhere(spec: RunSpec) -> bool:
+    return spec.engine.device == "cpu" and spec.engine.name == "compiled"
+
+
+def _try_runs(what: str, device: str, jax_device: str, specs: Sequence[Mapping[str, Any]]) -> CompletedProcess[str]:
+    """Have another process try runs, like a worker's; its refusal is raised here."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "cycletime.studies.hardware_estimates"],
+        input=json.dumps({"what": what, "device": jax_device, "specs": specs}),
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **worker_environment(device), "JAX_ENABLE_COMPILATION_CACHE": "false"},
+    )
+    if ran.returncode == WRONG_INPUT_STATUS:
+        raise InputError(ran.stderr.strip().splitlines()[-1])
+    return ran
 
 
 if __name__ == "__main__":
@@ -104,6 +127,13 @@ if __name__ == "__main__":
             begun, asked = time.time(), json.load(sys.stdin)
             prepare_jax(asked["device"])
             tried = [RunSpec.from_json(each) for each in asked["specs"]]
-            print(json.dumps({"began": begun, "costs": [asdict(engine_for(spec).cost(spec)) for spec in tried]}))
-    except (InputError, RunError) as error:
+            if asked["what"] == "check":
+                for spec in tried:
+                    engine_for(spec).check(spec)
+            else:
+                print(json.dumps({"began": begun, "costs": [asdict(engine_for(spec).cost(spec)) for spec in tried]}))
+    except InputError as error:
+        print(error, file=sys.stderr)
+        sys.exit(WRONG_INPUT_STATUS)
+    except RunError as error:
         sys.exit(str(error))  # the sentence alone

@@ -36,7 +36,7 @@ from cycletime.training.finished_run import FinishedRun
 from cycletime.training.policy_file import SavedPolicy
 from cycletime.training.run_folder import RunFolder, checkpoints_of
 from cycletime.training.run_recorder import SAVE_ALL, SaveOptions
-from cycletime.training.run_store import Store
+from cycletime.training.run_store import Store, code_of
 from cycletime.training.sealed_json import check_seal, error_reason, is_count, parse_json, sealed_text
 from cycletime.training.spec import RunSpec
 from cycletime.training.toml_files import MOST_BYTES_KEPT
@@ -240,23 +240,28 @@ class StudyFolder:
             with hold_lease(self.leases, name, "cleaning", stale_s=self.stale_s):
                 pass  # taking a stale lease and releasing it at once removes it
 
-    def damage(self) -> list[str]:
+    def damage(self, script: str = "") -> list[str]:
         again = "'cycletime study verify --repair' moves it away, and 'cycletime study run' trains its runs again"
         sentences = [
             f"{path} is damaged ({wrong}): its runs count as not done. Restore it; or {again}."
             for path, wrong in self.store.damaged.items()
         ]
-        return [*sentences, *self.disputes()]
+        return [*sentences, *self.disputes(script)]
 
-    def disputes(self) -> list[str]:
-        """What files that were copied here must not bring: other scores of a run, or runs of another kernel's code."""
-        kernels: dict[str, dict[str, Path]] = {}  # by algorithm and kernel, the first of its files
+    def disputes(self, script: str = "") -> list[str]:
+        """What must not be beside each other: other scores of a run, or runs of other code, of a kernel or a trainer.
+
+        `script` is the hash of the script that would train now.
+        """
+        codes: dict[tuple[str, str], dict[str, Path | None]] = {}  # by algorithm and kind, of each code its first file
+        if script:
+            codes = {(algorithm, "script"): {script: None} for algorithm in self.study.algorithms}
         for bundle in self.store.bundles.values():
             for about in bundle.about:
                 machine = about["result"].get("machine")
-                if isinstance(machine, dict) and (kernel := machine.get("kernel")) is not None:
-                    of_algorithm = kernels.setdefault(str(about["spec"].get("algorithm")), {})
-                    of_algorithm.setdefault(str(kernel), bundle.path)
+                if isinstance(machine, dict) and (code := code_of(machine)):
+                    of_kind = codes.setdefault((str(about["spec"].get("algorithm")), code[0]), {})
+                    of_kind[code[1]] = of_kind.get(code[1]) or bundle.path
         return [
             *(
                 f"{name} has other scores in {other} than in {first.name} beside it, which are taken: remove one of "
@@ -264,10 +269,11 @@ class StudyFolder:
                 for name, (first, other) in self.store.disputed.items()
             ),
             *(
-                f"{path} has runs of {algorithm} by the kernel {kernel}, and others here are by another, so that their "
-                "bits are not comparable: remove the files of one of them."
-                for algorithm, files in kernels.items()
-                for kernel, path in (files.items() if len(files) > 1 else ())
+                f"{path} has runs of {algorithm} by the {kind} {code}, and others here are by another, so that they "
+                "are not comparable: remove the files of one of them, or take a new folder."
+                for (algorithm, kind), files in codes.items()
+                for code, path in (files.items() if len(files) > 1 else ())
+                if path
             ),
         ]
 

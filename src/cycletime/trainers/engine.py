@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from hashlib import sha256
 from importlib.metadata import Distribution
 from pathlib import Path
 from time import monotonic
@@ -29,9 +28,9 @@ import numpy as np
 from cycletime.duration import Duration
 from cycletime.errors import InputError, RunError, printable, shorten
 from cycletime.processes import owned_process
-from cycletime.trainers.commands import command_words
+from cycletime.trainers.commands import check_program, command_words
 from cycletime.trainers.curves import CurvePoint, CurveReader
-from cycletime.trainers.host import WRONG_INPUT_STATUS
+from cycletime.trainers.host import WRONG_INPUT_STATUS, load_function
 from cycletime.trainers.trainer_run import POINTS_FILE, TrainerRun
 from cycletime.training.engine import (
     Arrays,
@@ -43,7 +42,7 @@ from cycletime.training.engine import (
     RunBatch,
     probe_cost,
 )
-from cycletime.training.external import ExternalAgent, TrainerSpec
+from cycletime.training.external import ExternalAgent, TrainerSpec, script_now
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.process import HEARTBEAT
 from cycletime.training.spec import RunSpec
@@ -72,6 +71,16 @@ class TrainerEngine(Engine):
 
     def jax_device(self, spec: RunSpec) -> str:
         return "cpu"  # the trainer has a process of its own
+
+    def check(self, spec: RunSpec) -> None:
+        """Refuse also a program or a function that is not found."""
+        super().check(spec)
+        trainer = self.make_batch([spec]).trainer
+        if trainer.command:
+            check_program(trainer)
+        else:
+            sys.path.insert(0, trainer.home)
+            load_function(trainer.name)
 
     def cost(self, spec: RunSpec) -> Cost:
         """Train for a few seconds in a folder that is removed."""
@@ -303,10 +312,8 @@ def _versions(trainer: TrainerSpec) -> dict[str, str]:
     python = Path(trainer.home, *trainer.command[:1])
     path = [str(each) for each in python.parent.parent.glob("lib/python*/site-packages")] if trainer.command else []
     found = {each: list(Distribution.discover(name=each, path=path or sys.path))[:1] for each in trainer.packages}
-    own = trainer.command or (f"{trainer.name.partition(':')[0].replace('.', '/')}.py",)
-    files = [Path(trainer.home, each) for each in own if each.endswith((".py", ".sh"))]
-    scripts = [file.read_bytes() for file in files if file.is_file()]
-    code = {"script": sha256(b"".join(scripts)).hexdigest()[:8]} if scripts else {}
+    script = script_now(trainer)
+    code = {"script": script} if script else {}
     return {"trainer": trainer.label, **code, **{each: known[0].version for each, known in found.items() if known}}
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from cycletime.duration import Duration
 from cycletime.errors import InputError, quote
 from cycletime.libraries.synonyms import name_hint
 from cycletime.trainers.trainer_run import POINTS_FILE, TrainerRun
@@ -55,8 +56,20 @@ def train(run: TrainerRun) -> None:
         raise InputError(f"{ALGORITHMS[run.algorithm]} of Stable-Baselines3 refuses: {error}.") from error
     model.learn(total_timesteps=run.agent_steps, callback=Points())
     if not (run.folder / POINTS_FILE).exists():
-        raise InputError(f"No episode ended in {run.simulated_s:,.6g} s simulated: give the study a larger budget.")
+        raise InputError(no_episode(run))
     model.save(run.folder / "model.zip")
+
+
+def no_episode(run: TrainerRun) -> str:
+    """Why no episode ended within the budget, which all environments share, and what would be enough."""
+    several = f", {run.simulated_s / run.num_envs:,.6g} s in each of {run.num_envs} environments"
+    told = f"No episode ended in {run.simulated_s:,.6g} s simulated{several if run.num_envs > 1 else ''}"
+    with closing(run.make_env()) as env:
+        steps, env_dt = env.spec and env.spec.max_episode_steps, float(Duration(env.get_wrapper_attr("env_dt")))
+    if not steps:
+        return f"{told}: give the study a larger budget."
+    least = f"{run.num_envs * steps * env_dt:,.6g} s, env_steps = {run.num_envs * steps}"
+    return f"{told}: an episode lasts up to {steps * env_dt:,.6g} s, so give {least}."
 
 
 def check_settings(algorithm: str, settings: Mapping[str, Any]) -> None:

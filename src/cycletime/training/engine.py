@@ -158,6 +158,11 @@ class Engine(ABC):
     def make_batch(self, specs: Sequence[RunSpec]) -> RunBatch:
         """Prepare runs of one program."""
 
+    def check(self, spec: RunSpec) -> None:
+        """Refuse a run that cannot start on this machine, by preparing it."""
+        with closing(self.make_batch([spec])) as batch:
+            _ = batch.env_infos
+
     def cost(self, spec: RunSpec) -> Cost:
         """The cost of a run on this machine, by a trial of a few seconds, or on another one that is named."""
         return probe_cost(self.make_batch([spec]))

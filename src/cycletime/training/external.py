@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,14 @@ def read_trainer(table: Any, home: Path) -> TrainerSpec:  # noqa: ANN401 - whate
     return TrainerSpec.from_json({"home": str(home.resolve()), **given})
 
 
+def script_now(trainer: TrainerSpec) -> str:
+    """A hash of the code that is a trainer's own, as it is now; empty where that is not known."""
+    own = trainer.command or (f"{trainer.name.partition(':')[0].replace('.', '/')}.py",)
+    files = [Path(trainer.home, each) for each in own if each.endswith((".py", ".sh"))]
+    scripts = [file.read_bytes() for file in files if file.is_file()]
+    return sha256(b"".join(scripts)).hexdigest()[:8] if scripts else ""
+
+
 @dataclass(frozen=True)
 class ExternalAgent:
     algorithm: str
@@ -146,7 +155,10 @@ class ExternalAgent:
         each = self.settings.get(RSL_RL.rollout.name)
         return int(self.values.get("batch", 1) if each is None else each * self.trainer.num_envs)
 
-    learns_from = period
+    @property
+    def learns_from(self) -> int:
+        """The batch, where the trainer is known to take it."""
+        return self.period if self.trainer.words or (self.trainer.command and self.trainer.takes("batch")) else 1
 
     def where(self, simulator: str) -> str:
         """What a result is said to come from."""

@@ -189,9 +189,9 @@ class RunSpec:
 
 
 def refuse_longer_than(episode: Duration, dt: Duration) -> None:
-    """Refuse a cycle that lasts longer than an episode: 16 is 16 seconds, and somebody meant milliseconds."""
+    """Refuse a cycle that lasts longer than an episode, as 16 s does where somebody meant milliseconds."""
     if dt > episode:
-        raise InputError(f"The cycle time {dt} is longer than an episode, {episode}: give a unit, as in 16ms.")
+        raise InputError(f"The cycle time {dt} is longer than an episode, {episode}: give a shorter one, such as 16ms.")
 
 
 def _agent_as_json(agent: Agent | ExternalAgent) -> dict[str, Any]:
