@@ -13,7 +13,7 @@ from cycletime.errors import InputError
 from cycletime.rules import PPO
 from cycletime.studies.plan import Plan
 from cycletime.studies.spec_file import study_from_table, study_table
-from cycletime.trainers.stable_baselines3 import _constructor_names, no_episode
+from cycletime.trainers.stable_baselines3 import _arguments, no_episode
 from cycletime.trainers.trainer_run import TrainerRun
 from cycletime.training.external import ExternalAgent, TrainerSpec
 from cycletime.training.make_specs import agent_values, tunable_names
@@ -87,7 +87,11 @@ def test_an_entry_of_the_zoo(tmp_path: Path) -> None:
         list(study_from_table(table, tmp_path).cells())
 
 
-CONSTRUCTOR = "class SAC:\n    def __init__(self, policy, env, gamma, learning_rate, use_sde, policy_kwargs): ...\n"
+CONSTRUCTOR = """class SAC:
+    def __init__(self, policy, env, gamma, learning_rate: Union[float, Schedule], ent_coef: Union[str, float], use_sde,
+                 policy_kwargs: Optional[dict[str, Any]], verbose: int): ...
+"""
+POLICY = "class SACPolicy:\n    def __init__(self, space, net_arch, activation_fn): ...\n"
 
 
 @pytest.mark.parametrize(
@@ -99,6 +103,11 @@ CONSTRUCTOR = "class SAC:\n    def __init__(self, policy, env, gamma, learning_r
         ("policy_kwargs", "dict(net_arch=[foo", r"policy_kwargs is 'dict\(net_arch=\[foo', which cannot be read"),
         ("policy_kwargs", "dict(activation_fn=nn.ReLU)", None),
         ("normalize", True, None),
+        ("policy_kwargs", "dict(netarch=[8])", "no policy of Stable-Baselines3 has netarch; did you mean net_arch"),
+        ("learning_rate", "1e-3", r"^learning_rate is '1e-3': SAC takes Union\[float, Schedule\], and no text\.$"),
+        ("learning_rate", "lin_1e-3", None),
+        ("ent_coef", "auto_0.1", None),
+        ("verbose", "loud", "verbose is 'loud': SAC takes int, and no text"),
     ],
 )
 def test_a_plan_knows_the_settings_of_the_constructor(
@@ -107,12 +116,13 @@ def test_a_plan_knows_the_settings_of_the_constructor(
     (tmp_path / "stable_baselines3" / "sac").mkdir(parents=True)
     (tmp_path / "stable_baselines3" / "__init__.py").write_text("1 / 0  # not imported")
     (tmp_path / "stable_baselines3" / "sac" / "sac.py").write_text(CONSTRUCTOR)
+    (tmp_path / "stable_baselines3" / "sac" / "policies.py").write_text(POLICY)
     monkeypatch.syspath_prepend(tmp_path)
-    _constructor_names.cache_clear()
+    _arguments.cache_clear()
     table = {**SB3, "algorithm": "sac", "tuned": {"dt": "50ms"}, "set": {name: value}}
     with pytest.raises(InputError, match=says) if says else nullcontext():
         study_from_table(table).check_runs()
-    _constructor_names.cache_clear()
+    _arguments.cache_clear()
 
 
 def test_a_plan_notes_what_a_librarys_words_cannot_say() -> None:

@@ -202,7 +202,9 @@ class StudyStatus(StudyOption):
         folder = StudyFolder.open(self.folder)
         states = folder.states(planned.name for planned in Plan.of(folder.study).runs)
         counts = Counter(states.values())
-        print(f"{folder.study.name}: {format_states(counts, folder.path)}")
+        print(f"{folder.study.name}: {format_states(counts)}")
+        if counts["failed"]:
+            print("  'study retry' has those that failed tried again")
         for name, state in states.items():
             if state == "failed":
                 last = folder.failures(name).last

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cycletime.duration import Duration
-from cycletime.errors import InputError, quote
+from cycletime.errors import InputError, did_you_mean, quote
 from cycletime.libraries.synonyms import name_hint
 from cycletime.trainers.trainer_run import POINTS_FILE, TrainerRun
 
@@ -76,23 +76,32 @@ def check_settings(algorithm: str, settings: Mapping[str, Any]) -> None:
     """Refuse what each run would be refused for; names where Stable-Baselines3 is installed."""
     if algorithm not in ALGORITHMS:
         raise InputError(f"stable-baselines3 has no {algorithm} here: give one of {', '.join(ALGORITHMS)}.")
-    known = _constructor_names(algorithm)
+    known = _arguments(f"{algorithm}/{algorithm}.py")
+    of_policies = _arguments("common/policies.py", f"{'td3' if algorithm == 'ddpg' else algorithm}/policies.py")
     for name, value in settings.items():
+        read: Any = None
         with suppress(ModuleNotFoundError):  # nn.NAME needs PyTorch
-            read_setting(name, value)
+            read = read_setting(name, value)
         if known and _OF_THE_ZOO.get(name, name) not in known:
             near = name_hint(name, algorithm, known)
             raise InputError(f"{name} is {quote(value)}: {ALGORITHMS[algorithm]} has no such setting{near}")
+        if isinstance(read, str) and "str" not in known.get(name, "str"):
+            raise InputError(f"{name} is {quote(value)}: {ALGORITHMS[algorithm]} takes {known[name]}, and no text.")
+        for key in read if name == "policy_kwargs" and isinstance(read, dict) and of_policies else ():
+            if key not in of_policies:
+                near = did_you_mean(key, of_policies)
+                raise InputError(f"{name} is {quote(value)}: no policy of Stable-Baselines3 has {key}{near}")
 
 
 @cache
-def _constructor_names(algorithm: str) -> list[str]:
-    """From its source, since to import it takes seconds; none where it is not found."""
+def _arguments(*files: str) -> dict[str, str]:
+    """What constructors take, with the types as written: from source, since to import it takes seconds; or nothing."""
     package = find_spec("stable_baselines3")
-    file = Path(package.origin if package and package.origin else "").parent / algorithm / f"{algorithm}.py"
-    nodes = ast.walk(ast.parse(file.read_text())) if file.is_file() else ()
+    paths = [Path(package.origin if package and package.origin else "").parent / file for file in files]
+    nodes = [node for path in paths if path.is_file() for node in ast.walk(ast.parse(path.read_text()))]
     makers = (node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == "__init__")
-    return [each.arg for node in makers for each in node.args.args]
+    arguments = [each for node in makers for each in node.args.args]
+    return {each.arg: "str" if each.annotation is None else ast.unparse(each.annotation) for each in arguments}
 
 
 def read_setting(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever an entry has
