@@ -171,7 +171,7 @@ def test_on_a_gpu_one_worker_trains_as_many_trials_together_as_fit(file: Path, m
         return Toy(workers)
 
     monkeypatch.setattr(executors, "LocalExecutor", hire)
-    monkeypatch.setattr(hardware_estimates, "check_start", lambda cells: None)  # there is no GPU here
+    monkeypatch.setattr(hardware_estimates, "check_start", lambda *_: None)  # there is no GPU here
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     file.write_text(f'device = "gpu"\nengine = "compiled"\n{FILE}')
     for fresh_seeds in (3, 4):  # the second time by what the folder says

@@ -103,8 +103,8 @@ def test_a_try_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
         measure_costs(plan, plan.runs)
 
 
-def test_a_try_that_is_refused_says_so_in_a_sentence() -> None:
+def test_a_try_that_is_refused_says_so_in_a_sentence(tmp_path: Path) -> None:
     plan = Plan.of(replace(quick_study(), worlds=(GymnasiumEnv("CartPole-v1"),)))
-    for tried in (lambda: measure_costs(plan, plan.runs), lambda: check_start(plan.cells)):
+    for tried in (lambda: measure_costs(plan, plan.runs), lambda: check_start(plan.cells, tmp_path, "local")):
         with pytest.raises(InputError, match=r"^The actions are Discrete\(2\): the agents need a Box of "):
             tried()

@@ -49,10 +49,6 @@ class WorkerOptions:
         own = {name: getattr(self, name) for names in OPTIONS.values() for name in names}
         return make_executor(self.executor, device, self.workers, **own)
 
-    def starts_here(self, out: Path) -> bool:
-        """Whether runs begin that this machine computes; another may have what is missing here."""
-        return self.executor == "local" and not any(out.glob("*"))
-
 
 @dataclass(frozen=True, kw_only=True)
 class RunStudy(WorkerOptions):
@@ -75,8 +71,7 @@ class RunStudy(WorkerOptions):
 
         study = read_study(self.file)
         executor = self.executor_for(study.device)
-        if self.starts_here(self.out):
-            check_start(study.cells())
+        check_start(study.cells(), self.out, self.executor)
         folder = StudyFolder.create(self.out, study)
         for told in folder.damage(script_now(study.trainer) if study.trainer else ""):
             print_status(told)

@@ -65,8 +65,7 @@ class Tune(WorkerOptions):
         tuning = read_tuning(self.file, **options, horizons=self.horizons)
         executor = self.executor_for(tuning.study.device)
         file = self._written_to(tuning)
-        if self.starts_here(self.out):
-            check_start([next(replace(tuning.study, rules={}).cells())])
+        check_start([next(replace(tuning.study, rules={}).cells())], self.out, self.executor)
         with stopping() as stopper:
             observers = [StudyProgress(executor.workers)]
             outcome = tune(tuning, self.out, executor, observers=observers, stop=stopper)

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 from cycletime.agents import PPOAgent, SACAgent
 from cycletime.cuda import ppo, sac
-from cycletime.cuda.card import choose_form
 from cycletime.cuda.device import find_device
 from cycletime.cuda.layout import TASKS, expected_updates
 from cycletime.cuda.run_batch import KERNELS, CudaRunBatch
@@ -64,9 +63,6 @@ class CudaEngine(Engine):
 
     def make_batch(self, specs: Sequence[RunSpec]) -> CudaRunBatch:
         return CudaRunBatch(specs)
-
-    def check(self, spec: RunSpec) -> None:
-        choose_form(KERNELS[spec.algorithm].file)  # which compiles nothing
 
     def cost(self, spec: RunSpec) -> Cost:
         """From the run's sizes, with the blocks of the GPU that is here or else of an H200."""

@@ -17,8 +17,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import ceil
+from pathlib import Path
 from subprocess import CompletedProcess
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from cycletime.errors import InputError, RunError
 from cycletime.processes import owning_children
@@ -83,34 +84,35 @@ def measure_costs(plan: Plan, runs: Iterable[PlannedRun]) -> tuple[Costs, float]
     for index in cells:
         by_kind.setdefault(cost_key(plan.cells[index]), []).append(index)
     middle = [of_kind[round((len(of_kind) - 1) / 2)] for of_kind in by_kind.values()]
-    specs = [plan.cells[index].run(plan.study.seeds[0]).as_json() for index in middle]
+    specs = [plan.cells[index].run(plan.study.seeds[0]) for index in middle]
     began = time.time()
     ran = _try_runs("cost", plan.study.device, plan.jax_device, specs)
     if ran.returncode:
         raise RunError(f"The try failed: {(ran.stderr.strip() or 'nothing was said').splitlines()[-1].rstrip('.')}.")
     answer = json.loads(ran.stdout)
-    costs = {kind: Cost(**cost) for kind, cost in zip(by_kind, answer["costs"], strict=True)}
+    costs = {kind: Cost(**cost) for kind, cost in zip(by_kind, answer["answers"], strict=True)}
     return costs, max(0.0, answer["began"] - began)
 
 
-def check_start(cells: Iterable[Cell]) -> None:
-    """Refuse runs whose environment, trainer or GPU this machine has not, before a study makes its folder."""
-    kinds = {(*cost_key(cell), cell.dt): cell.spec for cell in cells if not _runs_anywhere(cell.spec)}
-    specs = list(kinds.values())
-    if specs:
-        device = max((engine_for(spec).jax_device(spec) for spec in specs), key=["cpu", "gpu"].index)
-        _try_runs("check", specs[0].engine.device, device, [spec.as_json() for spec in specs])
+def check_start(cells: Iterable[Cell], out: Path, executor: str) -> None:
+    """Refuse a new study whose environment, trainer or GPU is missing, where it is this machine that computes it."""
+    if executor != "local" or any(out.glob("*")):
+        return
+    found = ((cell, cell.spec.engine) for cell in cells)
+    kinds = {
+        (*cost_key(cell), cell.dt): cell.spec
+        for cell, engine in found
+        if (engine.name, engine.device) != ("compiled", "cpu")
+    }
+    if specs := list(kinds.values()):
+        _try_runs("check", specs[0].engine.device, engine_for(specs[0]).jax_device(specs[0]), specs)
 
 
-def _runs_anywhere(spec: RunSpec) -> bool:
-    return spec.engine.device == "cpu" and spec.engine.name == "compiled"
-
-
-def _try_runs(what: str, device: str, jax_device: str, specs: Sequence[Mapping[str, Any]]) -> CompletedProcess[str]:
-    """Have another process try runs, like a worker's; its refusal is raised here."""
+def _try_runs(what: str, device: str, jax_device: str, specs: Sequence[RunSpec]) -> CompletedProcess[str]:
+    """Have another process, like a worker's, ask engines for each run's `cost` or `check`; a refusal is raised here."""
     ran = subprocess.run(
         [sys.executable, "-m", "cycletime.studies.hardware_estimates"],
-        input=json.dumps({"what": what, "device": jax_device, "specs": specs}),
+        input=json.dumps({"what": what, "device": jax_device, "specs": [spec.as_json() for spec in specs]}),
         capture_output=True,
         text=True,
         check=False,
@@ -127,13 +129,8 @@ if __name__ == "__main__":
             begun, asked = time.time(), json.load(sys.stdin)
             prepare_jax(asked["device"])
             tried = [RunSpec.from_json(each) for each in asked["specs"]]
-            if asked["what"] == "check":
-                for spec in tried:
-                    engine_for(spec).check(spec)
-            else:
-                print(json.dumps({"began": begun, "costs": [asdict(engine_for(spec).cost(spec)) for spec in tried]}))
-    except InputError as error:
-        print(error, file=sys.stderr)
-        sys.exit(WRONG_INPUT_STATUS)
-    except RunError as error:
-        sys.exit(str(error))  # the sentence alone
+            answers = [getattr(engine_for(spec), asked["what"])(spec) for spec in tried]
+            print(json.dumps({"began": begun, "answers": [each and asdict(each) for each in answers]}))
+    except (InputError, RunError) as error:
+        print(error, file=sys.stderr)  # the sentence alone
+        sys.exit(WRONG_INPUT_STATUS if isinstance(error, InputError) else 1)

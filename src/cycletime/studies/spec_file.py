@@ -13,12 +13,12 @@ from cycletime.bounded import read_bounded_text
 from cycletime.duration import Duration, typed_duration
 from cycletime.errors import InputError, quote, unknown_name_error
 from cycletime.libraries.synonyms import find_synonym, name_hint, refuse_two_values
-from cycletime.rules import ALGORITHMS, recommend, recommend_for
+from cycletime.rules import ALGORITHMS
 from cycletime.rules.rule import own_rules_as_table, parse_own_rules
 from cycletime.studies.spec import HANG_TIMEOUT, MAX_RUNS, Grid, Point, StudySpec, Tuned
 from cycletime.training.engine import AUTO
-from cycletime.training.external import BUILT_IN, TrainerSpec, read_trainer, tuned_hyperparameters
-from cycletime.training.make_specs import TUNABLE, algorithms_with_rules, known_algorithms, tunable_names
+from cycletime.training.external import BUILT_IN, TrainerSpec, read_trainer
+from cycletime.training.make_specs import TUNABLE, algorithms_with_rules, known_algorithms, recommended, tunable_names
 from cycletime.training.spec import AGENTS
 from cycletime.training.toml_files import ABOUT_TUNING, MOST_BYTES, check_plain, read_toml, read_tuned
 from cycletime.training.worlds import ClosedFormWorld, ForeignEnv, GymnasiumEnv, World
@@ -388,15 +388,11 @@ def _rules(
 
 
 def _recommended(algorithm: str, tuned: Tuned | None, others: Grid, trainer: TrainerSpec | None) -> str:
-    if tuned is None:
-        return recommend_for(algorithm, {}).rule
-    tuning_chose = [*tuned.searched, *(name for name, tried in tuned.values.items() if len(tried) > 1)]
-    first = {name: tried[0] for name, tried in tuned.values.items() if tried}
-    if trainer is None:
-        return recommend_for(algorithm, first, tuning_chose).rule
+    tuned = tuned or Tuned(Duration("16ms"))
     assert tuned.dt is not None, "what is from no cycle time is not carried"
-    set_ = {name: tried[0] for name, tried in others.items()}
-    return recommend(tuned_hyperparameters(trainer, algorithm, first, set_, tuned.dt, tuning_chose)).rule
+    tuning_chose = [*tuned.searched, *(name for name, tried in tuned.values.items() if len(tried) > 1)]
+    first, said = ({name: tried[0] for name, tried in grid.items() if tried} for grid in (tuned.values, others))
+    return recommended(algorithm, first, said, tuned.dt, tuning_chose, trainer).rule
 
 
 def _seeds(table: Mapping[str, Any]) -> tuple[int, ...]:

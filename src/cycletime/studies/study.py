@@ -62,8 +62,7 @@ class Study(StudySpec):
         from cycletime.studies.worker_pool import run_study
 
         chosen = make_executor(executor, self.device, workers)
-        if executor == "local" and not any(Path(out).glob("*")):
-            check_start(self.cells())
+        check_start(self.cells(), Path(out), executor)
         folder = StudyFolder.create(Path(out), self)
         run_study(folder, chosen, observers=[StudyProgress(chosen.workers)] if progress else [], stop=stop)
         return StudyResults(folder)
