@@ -66,17 +66,16 @@ class RunStudy(WorkerOptions):
         from cycletime.studies.spec_file import read_study
         from cycletime.studies.study_folder import StudyFolder, format_states
         from cycletime.studies.worker_pool import run_study
-        from cycletime.training.external import script_now
         from cycletime.training.process import stopping
 
         study = read_study(self.file)
         executor = self.executor_for(study.device)
         check_start(study.cells(), self.out, self.executor)
         folder = StudyFolder.create(self.out, study)
-        for told in folder.damage(script_now(study.trainer) if study.trainer else ""):
-            print_status(told)
         with stopping() as stopper:
             counts = run_study(folder, executor, observers=[StudyProgress(executor.workers)], stop=stopper)
+        for told in folder.damage():
+            print_status(told)
         print(f"{folder.study.name}: {format_states(counts, folder.path)}")
         if others := len(folder.store.places) - counts["done"]:
             print_status(f"{self.out} has {others:,} more finished, of another plan: they stay, in no report.")

@@ -120,7 +120,8 @@ def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperpar
         n_envs = options.n_envs or read.about.get("num_envs")
         if options.library and options.n_envs is None and (n_envs or 1) > 1:
             notes += (f"Sizes are for num_envs {n_envs}, with which {options.tuned} was tuned.",)
-        return kind(dt=from_dt, **stated, tuned_fields=set(read.searched) - given.keys()), notes, n_envs
+        searched = set(read.about.get("searched", ()))
+        return kind(dt=from_dt, **stated, tuned_fields=searched - given.keys()), notes, n_envs
     if tuned:
         raise InputError(f"--tuned is {options.tuned}: --from-library has values as well, so leave one out.")
     values = read_settings(kind, library, from_dt, options.n_envs, said)

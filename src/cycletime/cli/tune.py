@@ -90,18 +90,17 @@ class Tune(WorkerOptions):
 
 
 def _table(outcome: TuningResult) -> list[str]:
+    from cycletime.studies.scores import value_text
+
     names = outcome.tuning.names
     shown = outcome.ranking[:_SHOWN]
     rows = [["place", *names, "mean return", "s.e.", "n"]]
-    rows += [[str(place), *_values(trial, names), *_mean(trial)] for place, trial in enumerate(shown, start=1)]
+    values = [[value_text(trial.point[name]) for name in names] for trial in shown]
+    rows += [[str(place), *values[place - 1], *_mean(trial)] for place, trial in enumerate(shown, start=1)]
     lines = align_columns(rows, right=range(len(rows[0])), underlined=False)
     left = len(outcome.ranking) - len(shown)
     troubles = [f"trial {trial.number}: {trial.trouble}" for trial in outcome.ranking if trial.trouble]
     return [*lines, *([f"and {left} more, in ranking.json"] if left else []), *troubles[:_SHOWN]]
-
-
-def _values(trial: Trial, names: list[str]) -> list[str]:
-    return [f"{value:.6g}" if isinstance(value := trial.point[name], float) else str(value) for name in names]
 
 
 def _mean(trial: Trial) -> list[str]:

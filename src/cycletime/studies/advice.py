@@ -15,6 +15,7 @@ from cycletime.agents.checks import check_counts
 from cycletime.bounded import read_bounded_text
 from cycletime.duration import Duration, cycle_steps
 from cycletime.errors import InputError, unknown_name_error
+from cycletime.rules import recommend
 from cycletime.statistics import Comparison, Judgement, SequentialDesign, mean_and_error
 from cycletime.statistics.means import percent
 from cycletime.statistics.sequential import FIRST_RUNS
@@ -23,12 +24,11 @@ from cycletime.studies.scores import MEASURES
 from cycletime.studies.spec import Cell, StudySpec, Tuned
 from cycletime.training.atomic_files import make_folder, write_whole
 from cycletime.training.engine import AUTO
-from cycletime.training.external import ExternalAgent, TrainerSpec
+from cycletime.training.external import ExternalAgent, TrainerSpec, tuned_hyperparameters
 from cycletime.training.make_specs import (
     agent_values,
     algorithms_with_rules,
     known_algorithms,
-    recommended,
     tunable_names,
 )
 from cycletime.training.sealed_json import check_seal, error_reason, parse_json, sealed_text
@@ -82,8 +82,8 @@ class Question:
         percent(self.confidence)
         if isinstance(self.world, ClosedFormWorld):
             refuse_longer_than(self.world.task.time_limit, self.present)
-        given = self.values, self.others, self.present, self.tuned_fields, self.trainer
-        object.__setattr__(self, "rule", self.rule or recommended(self.algorithm, *given).rule)
+        given = self.algorithm, self.values, self.others, self.present, self.tuned_fields
+        object.__setattr__(self, "rule", self.rule or recommend(tuned_hyperparameters(self.trainer, *given)).rule)
         object.__setattr__(self, "real_time", self.real_time and self.trainer is None)
 
     def candidates(self, env_dt: Duration) -> tuple[tuple[Duration, ...], dict[str, str]]:
@@ -316,9 +316,8 @@ def read_advice(folder: Path) -> dict[str, Any] | None:
         data = check_seal(parse_json(read_bounded_text(file, MOST_BYTES_KEPT).encode()))
         version = data["format"]
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"{file} cannot be read: {error_reason(error)}. Delete it, and the same command goes on: runs stay."
-        ) from error
+        remedy = "Delete it, and the same command goes on: runs stay."
+        raise InputError(f"{file} cannot be read: {error_reason(error)}. {remedy}") from error
     if version != FORMAT:
         raise InputError(f"{file} has the format {version}, and this version of cycletime reads {FORMAT}.")
     return data

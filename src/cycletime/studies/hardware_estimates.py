@@ -29,7 +29,7 @@ from cycletime.studies.worker import worker_environment
 from cycletime.trainers.host import WRONG_INPUT_STATUS
 from cycletime.training.engine import Cost, engine_for
 from cycletime.training.machine import prepare_jax
-from cycletime.training.spec import RunSpec
+from cycletime.training.spec import EngineSpec, RunSpec
 from cycletime.training.worlds import World
 
 RUN_OVERHEAD_S = 0.007
@@ -96,19 +96,13 @@ def measure_costs(plan: Plan, runs: Iterable[PlannedRun]) -> tuple[Costs, float]
 
 def check_start(cells: Iterable[Cell], out: Path, executor: str) -> None:
     """Refuse a new study whose environment, trainer or GPU is missing, where it is this machine that computes it."""
-    if executor != "local" or any(out.glob("*")):
-        return
-    found = ((cell, cell.spec.engine) for cell in cells)
-    kinds = {
-        (*cost_key(cell), cell.dt): cell.spec
-        for cell, engine in found
-        if (engine.name, engine.device) != ("compiled", "cpu")
-    }
-    if specs := list(kinds.values()):
-        _try_runs("check", specs[0].engine.device, engine_for(specs[0]).jax_device(specs[0]), specs)
+    specs = {(*cost_key(cell), cell.dt): cell.spec for cell in cells if cell.spec.engine != EngineSpec()}
+    if specs and executor == "local" and not any(out.glob("*")):
+        device = max((engine_for(spec).jax_device(spec) for spec in specs.values()), key=["cpu", "gpu"].index)
+        _try_runs("check", next(iter(specs.values())).engine.device, device, specs.values())
 
 
-def _try_runs(what: str, device: str, jax_device: str, specs: Sequence[RunSpec]) -> CompletedProcess[str]:
+def _try_runs(what: str, device: str, jax_device: str, specs: Iterable[RunSpec]) -> CompletedProcess[str]:
     """Have another process, like a worker's, ask engines for each run's `cost` or `check`; a refusal is raised here."""
     ran = subprocess.run(
         [sys.executable, "-m", "cycletime.studies.hardware_estimates"],

@@ -75,7 +75,7 @@ class Plan:
     def notes(self) -> tuple[str, ...]:
         told = [*untrained(cell.spec for cell in self.cells)]
         for tuned in self.study.tuned.values():
-            told += trained_otherwise(tuned.source or {}, **self.study.trained_by())
+            told += trained_otherwise(tuned.source, **self.study.trained_by())
         for agent, dt in ((cell.agent, cell.dt) for cell in self.cells if isinstance(cell.agent, ExternalAgent)):
             told += [f"{agent.algorithm} at {dt}: {each}" for each in agent.notes]
         return tuple(f"note: {each}" for each in dict.fromkeys(told))
@@ -115,9 +115,7 @@ def untrained(specs: Iterable[RunSpec]) -> tuple[str, ...]:
         if random >= spec.env_steps:
             found[name] = f"the random start lasts {random:,} environment steps, so that the policy never acts."
         elif first > spec.env_steps:
-            found[name] = (
-                f"a batch at {spec.dt} takes {first:,} environment steps, more than the budget: none is learned."
-            )
+            found[name] = f"a batch at {spec.dt} takes {first:,} environment steps, so that nothing is learned."
     return tuple(f"{name}: {told}" for name, told in found.items())
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
 from numbers import Integral
@@ -40,10 +40,9 @@ def check_axes(study: StudySpec) -> None:
             raise InputError(f"The study {study.name!r} has {words} twice in its {called}: give each once.")
     named = {name: None for names in study.rules.values() for name in names}
     if unused := next((name for name in study.own_rules if name not in named), None):
-        raise InputError(
-            f"own_rules has {unused!r}, which is none of the study's rules ({', '.join(named) or 'none'}): name it "
-            f"there, or leave it out{did_you_mean(unused, named)}"
-        )
+        remedy = f"name it there, or leave it out{did_you_mean(unused, named)}"
+        used = ", ".join(named) or "none"
+        raise InputError(f"own_rules has {unused!r}, which is none of the study's rules ({used}): {remedy}")
     for seed in study.seeds:
         if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 2**32:
             raise InputError(f"seeds has {quote(seed)}: a seed is a whole number from 0 to below 2**32.")
@@ -59,10 +58,8 @@ def check_points(study: StudySpec, algorithm: str) -> None:
     seen: set[frozenset[tuple[str, Any]]] = set()
     for point in points:
         if point.keys() != points[0].keys():
-            raise InputError(
-                f"points has one with {', '.join(points[0]) or 'nothing'} and one with "
-                f"{', '.join(point) or 'nothing'}: give all the same names."
-            )
+            ours, theirs = (", ".join(each) or "nothing" for each in (points[0], point))
+            raise InputError(f"points has one with {ours} and one with {theirs}: give all the same names.")
         key = frozenset((name, _hashable(name, value)) for name, value in point.items())
         if key in seen:
             shown = {name: str(value) if name == "dt" else value for name, value in point.items()}
@@ -116,12 +113,8 @@ class Tuned:
     dt: Duration | None
     """None if they hold at every cycle time, and no rule carries them."""
     values: Grid = field(default_factory=dict)
-    source: Mapping[str, Any] | None = None
+    source: Mapping[str, Any] = field(default_factory=dict)
     """Where they are from, if that is a file of tuned values: its name and hash, and what it says of its tuning."""
-
-    @property
-    def searched(self) -> Collection[str]:
-        return tuple((self.source or {}).get("searched", ()))
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from cycletime.bounded import read_bounded_text
 from cycletime.duration import Duration, typed_duration
 from cycletime.errors import InputError, quote, unknown_name_error
 from cycletime.libraries.synonyms import find_synonym, name_hint, refuse_two_values
-from cycletime.rules import ALGORITHMS
+from cycletime.rules import ALGORITHMS, recommend
 from cycletime.rules.rule import own_rules_as_table, parse_own_rules
 from cycletime.studies.spec import HANG_TIMEOUT, MAX_RUNS, Grid, Point, StudySpec, Tuned
 from cycletime.training.engine import AUTO
-from cycletime.training.external import BUILT_IN, TrainerSpec, read_trainer
-from cycletime.training.make_specs import TUNABLE, algorithms_with_rules, known_algorithms, recommended, tunable_names
+from cycletime.training.external import BUILT_IN, TrainerSpec, read_trainer, tuned_hyperparameters
+from cycletime.training.make_specs import TUNABLE, algorithms_with_rules, known_algorithms, tunable_names
 from cycletime.training.spec import AGENTS
 from cycletime.training.toml_files import ABOUT_TUNING, MOST_BYTES, check_plain, read_toml, read_tuned
 from cycletime.training.worlds import ClosedFormWorld, ForeignEnv, GymnasiumEnv, World
@@ -64,9 +64,8 @@ def _tuned(algorithm: str, table: Mapping[str, Any], trainer: TrainerSpec | None
         return Tuned(dt, grid)
     source = table["from"] if isinstance(table["from"], Mapping) else {}
     if not all(isinstance(source.get(key), str) for key in ("file", "sha256")):
-        raise InputError(
-            f"tuned has from = {quote(table['from'])}: it is for what study.json keeps of a file of tuned values."
-        )
+        use = "it is for what study.json keeps of a file of tuned values"
+        raise InputError(f"tuned has from = {quote(table['from'])}: {use}.")
     return Tuned(dt, grid, {key: source[key] for key in ("file", "sha256", *ABOUT_TUNING) if key in source})
 
 
@@ -85,10 +84,8 @@ def _points(table: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, 
     by_algorithm = given if isinstance(given, Mapping) else dict.fromkeys(algorithms, given)
     for points in by_algorithm.values():
         if not isinstance(points, list) or not points or not all(isinstance(each, Mapping) and each for each in points):
-            raise InputError(
-                f"points is {quote(points)}: it must be a list of tables, such as [{{ discount = 0.99 }}, "
-                "{ discount = 0.9 }]."
-            )
+            needed = "it must be a list of tables, such as [{ discount = 0.99 }, { discount = 0.9 }]"
+            raise InputError(f"points is {quote(points)}: {needed}.")
         for name, value in (item for point in points for item in point.items()):
             if isinstance(value, Mapping) or (isinstance(value, list) and name != "hidden"):
                 raise InputError(f"points has {name} = {quote(value)}: a point has one value for each name.")
@@ -235,7 +232,7 @@ def study_table(study: StudySpec) -> dict[str, Any]:
         "tuned": {
             algorithm: {
                 **({"dt": str(tuned.dt)} if tuned.dt else {}),
-                **({} if tuned.source is None else {"from": dict(tuned.source)}),
+                **({"from": dict(tuned.source)} if tuned.source else {}),
                 **_grid_table(tuned.values),
             }
             for algorithm, tuned in study.tuned.items()
@@ -390,9 +387,10 @@ def _rules(
 def _recommended(algorithm: str, tuned: Tuned | None, others: Grid, trainer: TrainerSpec | None) -> str:
     tuned = tuned or Tuned(Duration("16ms"))
     assert tuned.dt is not None, "what is from no cycle time is not carried"
-    tuning_chose = [*tuned.searched, *(name for name, tried in tuned.values.items() if len(tried) > 1)]
+    several = [name for name, tried in tuned.values.items() if len(tried) > 1]
+    tuned_fields = (*several, *tuned.source.get("searched", ()))
     first, said = ({name: tried[0] for name, tried in grid.items() if tried} for grid in (tuned.values, others))
-    return recommended(algorithm, first, said, tuned.dt, tuning_chose, trainer).rule
+    return recommend(tuned_hyperparameters(trainer, algorithm, first, said, tuned.dt, tuned_fields)).rule
 
 
 def _seeds(table: Mapping[str, Any]) -> tuple[int, ...]:

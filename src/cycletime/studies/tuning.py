@@ -337,8 +337,7 @@ class _TuningRun:
         except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise InputError(f"{file} cannot be read: put it back, or give another folder.") from error
         if begun_with != optuna:
-            raise InputError(
-                f"The search in {self.path} was begun with Optuna {begun_with}, and {optuna} may ask for other "
-                f"trials: pip install optuna=={begun_with}, or give another folder."
-            )
+            remedy = f"pip install optuna=={begun_with}, or give another folder"
+            begun = f"The search in {self.path} was begun with Optuna {begun_with}"
+            raise InputError(f"{begun}, and {optuna} may ask for other trials: {remedy}.")
         return self.tuning.at_once or at_once

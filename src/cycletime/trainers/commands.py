@@ -10,7 +10,6 @@ from importlib.metadata import Distribution
 from itertools import combinations
 from math import ceil
 from pathlib import Path
-from shutil import which
 from typing import Any
 
 from cycletime.errors import InputError, did_you_mean
@@ -86,12 +85,6 @@ def check_varied(trainer: TrainerSpec, dts: Sized, seeds: Sized) -> None:
         if len(several) > 1 and not any(map(trainer.takes, names)):
             words = " or ".join(f"{{{name}}}" for name in names)
             raise InputError(f"The runs have {len(several)} {what}, which the command does not take: add {words}.")
-
-
-def check_program(trainer: TrainerSpec) -> None:
-    program = trainer.command[0]
-    if not _PLACEHOLDER.search(program) and not Path(trainer.home, program).is_file() and not which(program):
-        raise InputError(f"The command {program!r} cannot be started: there is no such program.")
 
 
 def command_words(agent: ExternalAgent, run: TrainerRun) -> list[str]:

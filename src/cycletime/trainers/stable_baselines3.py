@@ -10,8 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cycletime.duration import Duration
-from cycletime.errors import InputError, did_you_mean, quote
+from cycletime.errors import InputError, quote
 from cycletime.libraries.synonyms import name_hint
 from cycletime.trainers.trainer_run import POINTS_FILE, TrainerRun
 
@@ -61,23 +60,20 @@ def train(run: TrainerRun) -> None:
 
 
 def no_episode(run: TrainerRun) -> str:
-    """Why no episode ended within the budget, which all environments share, and what would be enough."""
-    several = f", {run.simulated_s / run.num_envs:,.6g} s in each of {run.num_envs} environments"
-    told = f"No episode ended in {run.simulated_s:,.6g} s simulated{several if run.num_envs > 1 else ''}"
+    """What is told where no episode ended within the budget, which all environments share."""
     with closing(run.make_env()) as env:
-        steps, env_dt = env.spec and env.spec.max_episode_steps, float(Duration(env.get_wrapper_attr("env_dt")))
-    if not steps:
-        return f"{told}: give the study a larger budget."
-    least = f"{run.num_envs * steps * env_dt:,.6g} s, env_steps = {run.num_envs * steps}"
-    return f"{told}: an episode lasts up to {steps * env_dt:,.6g} s, so give {least}."
+        steps = (env.spec and env.spec.max_episode_steps) or 0
+    shared = f", {run.simulated_s / run.num_envs:,.6g} s in each of {run.num_envs} environments"
+    enough = f", env_steps = {run.num_envs * steps} for a whole one in each" if steps else ""
+    told = f"No episode ended in {run.simulated_s:,.6g} s simulated{shared if run.num_envs > 1 else ''}"
+    return f"{told}: give the study a larger budget{enough}."
 
 
 def check_settings(algorithm: str, settings: Mapping[str, Any]) -> None:
     """Refuse what each run would be refused for; names where Stable-Baselines3 is installed."""
     if algorithm not in ALGORITHMS:
         raise InputError(f"stable-baselines3 has no {algorithm} here: give one of {', '.join(ALGORITHMS)}.")
-    known = _arguments(f"{algorithm}/{algorithm}.py")
-    of_policies = _arguments("common/policies.py", f"{'td3' if algorithm == 'ddpg' else algorithm}/policies.py")
+    known = _arguments(algorithm)
     for name, value in settings.items():
         read: Any = None
         with suppress(ModuleNotFoundError):  # nn.NAME needs PyTorch
@@ -87,18 +83,14 @@ def check_settings(algorithm: str, settings: Mapping[str, Any]) -> None:
             raise InputError(f"{name} is {quote(value)}: {ALGORITHMS[algorithm]} has no such setting{near}")
         if isinstance(read, str) and "str" not in known.get(name, "str"):
             raise InputError(f"{name} is {quote(value)}: {ALGORITHMS[algorithm]} takes {known[name]}, and no text.")
-        for key in read if name == "policy_kwargs" and isinstance(read, dict) and of_policies else ():
-            if key not in of_policies:
-                near = did_you_mean(key, of_policies)
-                raise InputError(f"{name} is {quote(value)}: no policy of Stable-Baselines3 has {key}{near}")
 
 
 @cache
-def _arguments(*files: str) -> dict[str, str]:
-    """What constructors take, with the types as written: from source, since to import it takes seconds; or nothing."""
+def _arguments(algorithm: str) -> dict[str, str]:
+    """A constructor's, with types, from its source, since to import it takes seconds; none where it is not found."""
     package = find_spec("stable_baselines3")
-    paths = [Path(package.origin if package and package.origin else "").parent / file for file in files]
-    nodes = [node for path in paths if path.is_file() for node in ast.walk(ast.parse(path.read_text()))]
+    file = Path(package.origin if package and package.origin else "").parent / algorithm / f"{algorithm}.py"
+    nodes = ast.walk(ast.parse(file.read_text())) if file.is_file() else ()
     makers = (node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == "__init__")
     arguments = [each for node in makers for each in node.args.args]
     return {each.arg: "str" if each.annotation is None else ast.unparse(each.annotation) for each in arguments}
@@ -119,9 +111,8 @@ def _read(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever an entry has
     try:
         return _evaluate(ast.parse(value, mode="eval").body)
     except (ValueError, SyntaxError, AttributeError) as error:
-        raise InputError(
-            f"{name} is {quote(value)}, which cannot be read: dict(...), lists, numbers and nn.NAME can."
-        ) from error
+        readable = "dict(...), lists, numbers and nn.NAME can"
+        raise InputError(f"{name} is {quote(value)}, which cannot be read: {readable}.") from error
 
 
 def _evaluate(node: ast.expr) -> Any:  # noqa: ANN401 - whatever it means

@@ -280,10 +280,9 @@ must not depend on the machine that asks."""
 def engine_for(spec: RunSpec) -> Engine:
     asked, entry = spec.engine, _entry(spec.engine.name)
     if asked.version != asked.newest_version:
-        raise InputError(
-            f"The run is of version {asked.version} of the engine {asked.name}: this version of cycletime computes "
-            f"version {asked.newest_version}, whose numbers differ in their last bits, so train it anew elsewhere."
-        )
+        ours = f"version {asked.newest_version}, whose numbers differ in their last bits, so train it anew elsewhere"
+        run = f"The run is of version {asked.version} of the engine {asked.name}"
+        raise InputError(f"{run}: this version of cycletime computes {ours}.")
     if sentence := _missing_option(spec) or entry.refusal(spec):
         raise InputError(sentence)
     return entry.load()
@@ -298,10 +297,8 @@ def _check_name(name: str, known: Collection[str]) -> None:
     if name in ("cpu", "gpu"):
         raise InputError(f"engine is {name!r}, which is a device: write device={name!r}.")
     if name == "native":  # whose runs can still be read and reported
-        raise InputError(
-            f"The engine {name} was part of cycletime between 0.2.0 and 0.3.0 only: resume its runs there, or train "
-            "them anew on another engine."
-        )
+        remedy = "resume its runs there, or train them anew on another engine"
+        raise InputError(f"The engine {name} was part of cycletime between 0.2.0 and 0.3.0 only: {remedy}.")
     if name not in known:
         raise unknown_name_error(name, "an engine", known)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -126,14 +125,6 @@ def read_trainer(table: Any, home: Path) -> TrainerSpec:  # noqa: ANN401 - whate
     return TrainerSpec.from_json({"home": str(home.resolve()), **given})
 
 
-def script_now(trainer: TrainerSpec) -> str:
-    """A hash of the code that is a trainer's own, as it is now; empty where that is not known."""
-    own = trainer.command or (f"{trainer.name.partition(':')[0].replace('.', '/')}.py",)
-    files = [Path(trainer.home, each) for each in own if each.endswith((".py", ".sh"))]
-    scripts = [file.read_bytes() for file in files if file.is_file()]
-    return sha256(b"".join(scripts)).hexdigest()[:8] if scripts else ""
-
-
 @dataclass(frozen=True)
 class ExternalAgent:
     algorithm: str
@@ -173,7 +164,7 @@ class ExternalAgent:
 
 
 def tuned_hyperparameters(
-    trainer: TrainerSpec,
+    trainer: TrainerSpec | None,
     algorithm: str,
     values: Mapping[str, Any],
     others: Mapping[str, Any],
@@ -182,7 +173,7 @@ def tuned_hyperparameters(
 ) -> rules.Hyperparameters:
     """All that is known of a trainer's values: what it is given in our words and in its own, and its defaults."""
     kind = rules.ALGORITHMS[algorithm]
-    if not trainer.words:
+    if trainer is None or not trainer.words:
         return kind(dt=tuned_at, tuned_fields=tuned_fields, **values)
     refused = _OF_THE_STUDY if trainer.name == "stable-baselines3" else ("dt", "n_envs")
     for name, said in others.items():

@@ -18,7 +18,7 @@ from cycletime.rules import Rule
 from cycletime.rules.hyperparameters import Hyperparameters, part_names
 from cycletime.rules.rule import Recommendation, own_rules_as_table
 from cycletime.training.engine import AUTO, with_engine
-from cycletime.training.external import ExternalAgent, TrainerSpec, external_agent, tuned_hyperparameters
+from cycletime.training.external import ExternalAgent, TrainerSpec, external_agent
 from cycletime.training.spec import AGENTS, EXPLORATIONS, EngineSpec, LearnerName, RunSpec
 from cycletime.training.toml_files import read_tuned, trained_otherwise
 from cycletime.training.worlds import RobotKind, refuse_budget_without_episode, refuse_unknown_env, world_of
@@ -55,19 +55,6 @@ def agent_values(agent: Agent | ExternalAgent, names: Iterable[str]) -> dict[str
         names = [name for name in names if agent.trainer.words or agent.trainer.takes(name)]
         return {name: agent.values[name] for name in names if name in agent.values}
     return {name: getattr(agent, name) for name in names}
-
-
-def recommended(
-    algorithm: str,
-    values: Mapping[str, Any],
-    others: Mapping[str, Any],
-    tuned_at: Duration,
-    tuned_fields: Collection[str],
-    trainer: TrainerSpec | None,
-) -> Recommendation:
-    if trainer is None:
-        return rules.recommend_for(algorithm, values, tuned_fields)
-    return rules.recommend(tuned_hyperparameters(trainer, algorithm, values, others, tuned_at, tuned_fields))
 
 
 class TransferredAgent(NamedTuple):
@@ -204,7 +191,7 @@ def make_specs(
         if tuned_at is not None:
             raise InputError(f"tuned_at is {tuned_at}: the file of tuned values says it already, so leave one out.")
         read = read_tuned(tuned).of(algorithm)
-        tuned_fields = set(read.searched) - set(values)
+        tuned_fields = set(read.about.get("searched", ())) - set(values)
         elsewhere = trained_otherwise(read.about, "cycletime", num_envs)
         values, others = {**read.values, **values}, {**read.others, **others}
         # No rule carries actor-critic's, so they are for their own cycle time.

@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from pathlib import Path
@@ -150,10 +150,6 @@ class TunedValues:
     about: Mapping[str, Any] = field(default_factory=dict)
     """How they were tuned, as far as the file says: `searched`, by our names, `trainer` and `num_envs`."""
 
-    @property
-    def searched(self) -> Collection[str]:
-        return tuple(self.about.get("searched", ()))
-
 
 @dataclass(frozen=True)
 class TunedFile:
@@ -177,10 +173,8 @@ class TunedFile:
             raise InputError(f"{self.path} has values of {', '.join(self.algorithms)}, and none of {algorithm}.")
         values = dict(_table(self.path, _TUNED, self.tuned, algorithm))
         if ranges := [name for name, value in values.items() if isinstance(value, list | dict)]:
-            raise InputError(
-                f"{self.path} has {quote(values[ranges[0]])} as {ranges[0]}, as what 'cycletime tune' reads: give the "
-                "file that it writes, by --write tuned.toml."
-            )
+            read = f"{quote(values[ranges[0]])} as {ranges[0]}, as what 'cycletime tune' reads"
+            raise InputError(f"{self.path} has {read}: give the file that it writes, by --write tuned.toml.")
         others, origin = dict(_table(self.path, _SET, self.others, algorithm)), self.origins.get(algorithm)
         origin = dict(origin) if isinstance(origin, Mapping) else {}
         if _SEAL in origin and origin.pop(_SEAL) != _seal(values, others, origin):

@@ -67,9 +67,7 @@ def test_runs_that_end_before_a_batch_is_full_are_told(
         "command = ['x', '{n_steps}']\n"
     )
     assert PlanStudy(file=file, no_calibration=True).run() == 0
-    note = (
-        "note: Pendulum-v1 ppo: a batch at 50ms takes 2,000 environment steps, more than the budget: none is learned."
-    )
+    note = "note: Pendulum-v1 ppo: a batch at 50ms takes 2,000 environment steps, so that nothing is learned."
     assert (note in capsys.readouterr().out) == told
 
 
