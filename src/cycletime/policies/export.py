@@ -188,10 +188,8 @@ def check_against_jax(policy: SavedPolicy, act: Callable[[NDArray[np.float32]], 
     scale = np.maximum(policy.bounds.half, np.abs(expected))
     worst = float(np.max(np.abs(act(observations) - expected) / scale))
     if not worst <= TOLERANCE:
-        raise InputError(
-            f"{name} differs from the JAX policy by up to {worst:.1e}, and {TOLERANCE:.0e} is allowed: "
-            "nothing was written."
-        )
+        allowed = f"{TOLERANCE:.0e} is allowed: nothing was written"
+        raise InputError(f"{name} differs from the JAX policy by up to {worst:.1e}, and {allowed}.")
     return worst
 
 

@@ -30,7 +30,6 @@ from cycletime.trainers.host import WRONG_INPUT_STATUS
 from cycletime.training.engine import Cost, engine_for
 from cycletime.training.machine import prepare_jax
 from cycletime.training.spec import EngineSpec, RunSpec
-from cycletime.training.worlds import World
 
 RUN_OVERHEAD_S = 0.007
 """Bookkeeping of one run, as measured by `benchmarks/studies.py`."""
@@ -70,11 +69,6 @@ def estimate_wall_time(
     busy = plan.workers_needed(runs, workers)
     wall_s = max((computing_s + programs_s) / busy, longest_s) + start_s if busy else 0.0
     return WallTimeEstimate(wall_s, computing_s, programs_s)
-
-
-def can_measure(world: World) -> bool:
-    """Whether a trial imports no module, as 'module:Name-v0' would: planning runs no foreign code."""
-    return ":" not in world.name
 
 
 def measure_costs(plan: Plan, runs: Iterable[PlannedRun]) -> tuple[Costs, float]:

@@ -155,10 +155,9 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
                 break
         else:
             if (lasted := self.env_steps - before) != self._cycle_steps:  # something inside holds actions, unsaid
-                raise InputError(
-                    f"A cycle of {self} lasted {lasted} environment steps, and {self._dt} are {self._cycle_steps}: a "
-                    "wrapper inside repeats steps, so give it a dt, the time of one of its own."
-                )
+                lasts = f"{lasted} environment steps, and {self._dt} are {self._cycle_steps}"
+                remedy = "a wrapper inside repeats steps, so give it a dt, the time of one of its own"
+                raise InputError(f"A cycle of {self} lasted {lasts}: {remedy}.")
         self._agent_steps += 1
         info = self._with_clock(info, lasted=self.env_steps - before)
         if self._sums_goals:

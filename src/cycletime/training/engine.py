@@ -353,8 +353,6 @@ def runs_on_robot(spec: RunSpec) -> bool:
 def check_study_engine(engine: str) -> None:
     """Refuse what is no engine for many runs, trained several at a time, as is that of robots."""
     if engine == _ROBOTS:
-        raise InputError(
-            f"engine is {engine!r}: a robot is one run's at a time, so train it with 'cycletime robot run' or "
-            "'cycletime train', and study the closed form of the paper's, the task ur-reacher."
-        )
+        remedy = "train it with 'cycletime robot run' or 'cycletime train', and study the closed form of the paper's"
+        raise InputError(f"engine is {engine!r}: a robot is one run's at a time, so {remedy}, the task ur-reacher.")
     _check_name(engine, [AUTO, *(name for name in ENGINES if name not in (_ROBOTS, TRAINERS))])

@@ -109,10 +109,8 @@ class SteppedLoop:
                 "jax.tree.map(numpy.array, position), before you ask for the next chunk."
             )
         if [np.shape(leaf) for leaf in leaves] != [like.shape for like in likes]:
-            raise InputError(
-                "The position's arrays have other shapes than this run's: env_steps, the number of copies and the "
-                "agent's sizes must be those that it came from."
-            )
+            needed = "env_steps, the number of copies and the agent's sizes must be those that it came from"
+            raise InputError(f"The position's arrays have other shapes than this run's: {needed}.")
         copies = [jnp.array(leaf, like.dtype) for leaf, like in zip(leaves, likes, strict=True)]
         psi, buffer = jax.tree.unflatten(jax.tree.structure((start.psi, start.buffer)), copies)
         return position._replace(psi=psi, buffer=buffer)
