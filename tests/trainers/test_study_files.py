@@ -82,6 +82,12 @@ def test_an_entry_of_the_zoo(tmp_path: Path) -> None:
     twice = r"discount is 0\.9, and gamma=0\.9 in \[set\] or ppo\.yml says it too: leave one out"
     with pytest.raises(InputError, match=twice):
         study_from_table({**table, "tuned": {"dt": "50ms", "discount": 0.9}}, tmp_path)
+    values = "[tuned.ppo]\ndt = '50ms'\nbatch = 512\ndiscount = 0.8\n[from.ppo]\nstudy = 's'\n"
+    (tmp_path / "tuned.toml").write_text(values)
+    agents = [cell.agent for cell in study_from_table({**table, "tuned": "tuned.toml"}, tmp_path).cells()]
+    assert isinstance(agents[1], ExternalAgent)
+    known = [agents[1].settings[name] for name in ("n_steps", "gamma", "learning_rate")]
+    assert known == [128, 0.8, 1e-3], "the tuning's before the entry's"
     (tmp_path / "ppo.yml").write_text(f"{entry}  env_wrapper: a.B\n")
     with pytest.raises(InputError, match=r"^env_wrapper is 'a\.B': leave it to env\.$"):
         list(study_from_table(table, tmp_path).cells())

@@ -12,7 +12,7 @@ from typing import Any
 from cycletime.bounded import read_bounded_text
 from cycletime.duration import Duration, typed_duration
 from cycletime.errors import InputError, quote, unknown_name_error
-from cycletime.libraries.synonyms import find_synonym, name_hint, refuse_two_values
+from cycletime.libraries.synonyms import find_synonym, name_hint, our_fields, refuse_two_values
 from cycletime.rules import ALGORITHMS, recommend
 from cycletime.rules.rule import own_rules_as_table, parse_own_rules
 from cycletime.studies.spec import HANG_TIMEOUT, MAX_RUNS, Grid, Point, StudySpec, Tuned
@@ -167,7 +167,7 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
                 near = f"; {key} is {theirs.ours} here, in the table {place}."
             raise InputError(f"{key!r} is nothing that a study has: it has {', '.join(sorted(_KNOWN_KEYS))}{near}")
     zoo = trainer.get("zoo") if isinstance(trainer := table.get("trainer"), Mapping) else None
-    table = _with_trainers_num_envs(_with_zoo_entry(table, folder))
+    own, table = table.get("set", {}), _with_trainers_num_envs(_with_zoo_entry(table, folder))
     algorithms = tuple(_as_list(table, "algorithm"))
     trainer = read_trainer(table["trainer"], folder) if "trainer" in table else None
     for algorithm in algorithms:
@@ -175,10 +175,8 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
             raise unknown_name_error(algorithm, "an algorithm", known_algorithms(trainer))
     tuned, others, points = read_values(table, algorithms, folder, trainer)
     if trainer is not None:  # values that nobody tuned are from no cycle time
-        for algorithm, values in tuned.items():
-            first = {name: tried[0] for name, tried in values.values.items() if tried}
-            said = {name: tried[0] for name, tried in others.get(algorithm, {}).items() if tried}
-            refuse_two_values(trainer.words, algorithm, first, said, f" in [set] or {zoo}" if zoo else "")
+        for algorithm in others.keys() & tuned.keys():
+            others[algorithm] = _said_once(trainer, algorithm, tuned[algorithm], others[algorithm], zoo, own)
         tuned = {**dict.fromkeys(algorithms, Tuned(None)), **tuned}
     worlds = _worlds(table, trainer)
     name, patience, hang_timeout = _required(table, "name"), table.get("patience", HANG_TIMEOUT), None
@@ -207,6 +205,18 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
         hang_timeout=hang_timeout,
         trainer=trainer,
     )
+
+
+def _said_once(
+    trainer: TrainerSpec, algorithm: str, tuned: Tuned, said: Grid, zoo: str | None, own: Mapping[str, Any]
+) -> Grid:
+    """What is set in a trainer's words; a tuning began from the Zoo's entry, so that its values come before that."""
+    if zoo and tuned.source:
+        ours = our_fields(trainer.words, algorithm)
+        said = {name: tried for name, tried in said.items() if name in own or ours.get(name) not in tuned.values}
+    first, theirs = ({name: tried[0] for name, tried in grid.items() if tried} for grid in (tuned.values, said))
+    refuse_two_values(trainer.words, algorithm, first, theirs, f" in [set] or {zoo}" if zoo else "")
+    return said
 
 
 def study_table(study: StudySpec) -> dict[str, Any]:

@@ -191,10 +191,8 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
 def refuse_hidden_resets(env: gym.Env[Any, Any], wrapper: str) -> None:
     """Refuse what would carry an action, or a delay's memory, from one episode into the next."""
     if not isinstance(env, gym.Env):
-        raise InputError(
-            f"{wrapper} wraps a single gymnasium.Env and not {env!r}: give it to gymnasium.make_vec among the "
-            "wrappers, or to Stable-Baselines3's make_vec_env as the wrapper_class."
-        )
+        where = "gymnasium.make_vec among the wrappers, or to Stable-Baselines3's make_vec_env as the wrapper_class"
+        raise InputError(f"{wrapper} wraps a single gymnasium.Env and not {env!r}: give it to {where}.")
     if any(isinstance(layer, gym.wrappers.Autoreset) for layer in wrapper_layers(env)):
         raise InputError(f"{env} resets itself, and {wrapper} would not see it: put Autoreset around {wrapper}.")
 

@@ -257,10 +257,9 @@ def register_retiming(env_id: str, terms: Sequence[RewardTerm], clock: Clock | N
 
 def find_retiming(env_id: str) -> Retiming:
     if env_id not in RETIMINGS:
-        raise InputError(
-            f"The reward terms of {env_id!r} are not known: describe them with register_retiming({env_id!r}, terms), "
-            f"or choose one of {', '.join(sorted(RETIMINGS))}{did_you_mean(env_id, RETIMINGS)}"
-        )
+        known = f"{', '.join(sorted(RETIMINGS))}{did_you_mean(env_id, RETIMINGS)}"
+        remedy = f"describe them with register_retiming({env_id!r}, terms), or choose one of {known}"
+        raise InputError(f"The reward terms of {env_id!r} are not known: {remedy}")
     return RETIMINGS[env_id]
 
 

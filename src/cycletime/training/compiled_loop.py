@@ -205,10 +205,9 @@ class CompiledLoop:
 
     def _check_position(self, position: CompiledPosition, keys: jax.Array) -> None:
         if position.state.seed_key.is_deleted():
-            raise InputError(
-                "The position was taken over by the chunk after it: copy a position that you want to use later, as in "
-                "position.copied(), before you ask for the next chunk."
-            )
+            remedy = "as in position.copied(), before you ask for the next chunk"
+            taken = "The position was taken over by the chunk after it"
+            raise InputError(f"{taken}: copy a position that you want to use later, {remedy}.")
         given, own = (np.asarray(jax.random.key_data(each)).tolist() for each in (position.state.seed_key, keys))
         if given != own:
             raise InputError("The position belongs to other seeds, or to another width: give those that it came from.")

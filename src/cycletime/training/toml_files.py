@@ -178,9 +178,8 @@ class TunedFile:
         others, origin = dict(_table(self.path, _SET, self.others, algorithm)), self.origins.get(algorithm)
         origin = dict(origin) if isinstance(origin, Mapping) else {}
         if _SEAL in origin and origin.pop(_SEAL) != _seal(values, others, origin):
-            raise InputError(
-                f"{self.path} is not what 'cycletime tune' wrote: put it back, or delete its {_SEAL} if you changed it."
-            )
+            remedy = f"put it back, or delete its {_SEAL} if you changed it"
+            raise InputError(f"{self.path} is not what 'cycletime tune' wrote: {remedy}.")
         lists_as_tuples = {name: tuple(each) if isinstance(each, list) else each for name, each in others.items()}
         about = {"searched": list(values)} if origin else {}  # of version 0.2, which does not say it
         about |= {key: origin[key] for key, kind in ABOUT_TUNING.items() if isinstance(origin.get(key), kind)}
