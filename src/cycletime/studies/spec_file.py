@@ -14,7 +14,7 @@ from cycletime.duration import Duration, typed_duration
 from cycletime.errors import InputError, quote, unknown_name_error
 from cycletime.libraries.synonyms import find_synonym, name_hint, our_fields, refuse_two_values
 from cycletime.rules import ALGORITHMS, recommend
-from cycletime.rules.rule import own_rules_as_table, parse_own_rules
+from cycletime.rules.rule import HORIZON_FIELDS, own_rules_as_table, parse_own_rules
 from cycletime.studies.spec import HANG_TIMEOUT, MAX_RUNS, Grid, Point, StudySpec, Tuned
 from cycletime.training.engine import AUTO
 from cycletime.training.external import BUILT_IN, TrainerSpec, read_trainer, tuned_hyperparameters
@@ -399,8 +399,9 @@ def _recommended(algorithm: str, tuned: Tuned | None, others: Grid, trainer: Tra
     assert tuned.dt is not None, "what is from no cycle time is not carried"
     several = [name for name, tried in tuned.values.items() if len(tried) > 1]
     tuned_fields = (*several, *tuned.source.get("searched", ()))
-    first, said = ({name: tried[0] for name, tried in grid.items() if tried} for grid in (tuned.values, others))
-    return recommend(tuned_hyperparameters(trainer, algorithm, first, said, tuned.dt, tuned_fields)).rule
+    said = {name: tried[0] for name, tried in others.items() if tried}
+    decays = {name: tried[0] for name, tried in tuned.values.items() if tried and name in HORIZON_FIELDS}
+    return recommend(tuned_hyperparameters(trainer, algorithm, decays, said, tuned.dt, tuned_fields)).rule
 
 
 def _seeds(table: Mapping[str, Any]) -> tuple[int, ...]:

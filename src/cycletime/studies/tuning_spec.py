@@ -84,8 +84,8 @@ class Range:
         ends: tuple[Any, ...] = (self.low, self.high)
         numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends)
         if not numbers or not self.low < self.high or self.high == float("inf") or self.low == -float("inf"):
-            ends_told = f"from {quote(self.low)} to {quote(self.high)}"
-            raise InputError(f"The range goes {ends_told}: give numbers, the lower one first.")
+            span = f"from {quote(self.low)} to {quote(self.high)}"
+            raise InputError(f"The range goes {span}: give numbers, the lower one first.")
         for name in ("log", "horizon"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} is {quote(getattr(self, name))}: it must be true or false.")

@@ -40,10 +40,9 @@ def cycle_rewards(
         goals = zip(desired_goal, info, strict=True)
         return np.array([cycle_rewards(of_step, achieved_goal, goal, each) for goal, each in goals])
     if HELD_STEPS not in info:
-        raise InputError(
-            f"A cycle's info has no {HELD_STEPS!r}, from which its reward for another goal is summed: keep the infos, "
-            "as in HerReplayBuffer(..., copy_info_dict=True)."
-        )
+        summed = "from which its reward for another goal is summed"
+        remedy = "keep the infos, as in HerReplayBuffer(..., copy_info_dict=True)"
+        raise InputError(f"A cycle's info has no {HELD_STEPS!r}, {summed}: {remedy}.")
     return sum(float(of_step(achieved, desired_goal, of_its_own)) for achieved, of_its_own in info[HELD_STEPS])
 
 
