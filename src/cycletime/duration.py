@@ -120,10 +120,8 @@ def cycle_steps(dt: DurationLike, env_dt: DurationLike) -> int:
     if ratio.denominator == 1:
         return ratio.numerator
     below = max(1, floor(ratio))
-    raise InputError(
-        f"The cycle time {dt} is not a whole multiple of the environment time step {env_dt}: "
-        f"the nearest cycle times are {env_dt * below} and {env_dt * (below + 1)}."
-    )
+    nearest = f"the nearest cycle times are {env_dt * below} and {env_dt * (below + 1)}"
+    raise InputError(f"The cycle time {dt} is not a whole multiple of the environment time step {env_dt}: {nearest}.")
 
 
 def _require_unit(text: str, exact_s: Fraction) -> None:

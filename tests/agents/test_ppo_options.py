@@ -267,7 +267,7 @@ def test_a_rule_carries_the_batch_and_leaves_the_number_of_minibatches() -> None
         ({"normalize_rewards": True, "learning_period": 16, "minibatch": 8}, "leave out learning_period"),
         ({"normalize_rewards": True, "learn_when": "episode_end", "minibatch": 8}, "have learn_when='batch'"),
         ({"activation": "gelu"}, "activation is 'gelu': it must be 'tanh' or 'relu'"),
-        ({"target_kl": 0.0}, "target_kl is 0.0: it must be above 0"),
+        ({"target_kl": 0.0}, "target_kl is 0.0: it must be a number above 0"),
         ({"max_gradient_norm": -1.0}, "max_gradient_norm is -1.0"),
         ({"advantages": "row"}, "advantages is 'row': it must be 'batch' or 'minibatch'"),
         ({"minibatches": 33, "batch": 32, "minibatch": 50}, "minibatches is 33: it must be at most the batch, 32"),

@@ -16,7 +16,7 @@ import tyro
 from cycletime.agents import SACAgent
 from cycletime.cli.tune import Tune
 from cycletime.errors import InputError
-from cycletime.studies import executors
+from cycletime.studies import executors, hardware_estimates
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.studies.tuning_spec import read_tuning
 from cycletime.training.spec import RunSpec
@@ -155,6 +155,14 @@ def test_horizons_of_a_file_are_tried_whether_or_not_the_option_asks_for_horizon
     assert tried == [pytest.approx([exp(-0.16), exp(-0.08)])] * 2
 
 
+def test_trials_that_tie_are_told(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Toy, "score", lambda self, spec: -float(spec.seed))
+    assert tune(f"{file} --out out") == 0
+    assert "2 other trials have exactly the winner's scores, as where what was tried changes" in capsys.readouterr().out
+
+
 def test_on_a_gpu_one_worker_trains_as_many_trials_together_as_fit(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hired = []
 
@@ -163,6 +171,7 @@ def test_on_a_gpu_one_worker_trains_as_many_trials_together_as_fit(file: Path, m
         return Toy(workers)
 
     monkeypatch.setattr(executors, "LocalExecutor", hire)
+    monkeypatch.setattr(hardware_estimates, "check_start", lambda *_: None)  # there is no GPU here
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     file.write_text(f'device = "gpu"\nengine = "compiled"\n{FILE}')
     for fresh_seeds in (3, 4):  # the second time by what the folder says

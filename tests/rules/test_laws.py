@@ -82,7 +82,9 @@ def test_laws_that_are_made_alike_are_equal_and_survive_pickling() -> None:
 
 @pytest.mark.parametrize("wrong", [0, -3, float("nan"), float("inf"), "6", True, None])
 def test_a_floor_that_is_no_number_of_steps_is_refused(wrong: Any) -> None:  # noqa: ANN401
-    with pytest.raises(InputError, match=rf"^steps is {wrong!r}: it must be a finite number greater than 0\.$"):
+    with pytest.raises(
+        InputError, match=rf"^The floor is {wrong!r} steps: it must be a finite number greater than 0\.$"
+    ):
         f.power_with_floor(wrong)
 
 

@@ -74,8 +74,11 @@ def test_a_number_is_read_as_itself_to_the_last_digit(steps: float, exponent: fl
         ({"mine": {"clip": "rho-power"}}, "needs exponent: give { law = 'rho-power', exponent = NUMBER }."),
         ({"mine": {"clip": {"law": "rho-power", "exponent": "half"}}}, "exponent is 'half': it must be a number."),
         ({"mine": {"discount": {"law": "power", "steps": 6}}}, "is no law: give one of { law = 'power', min_steps = "),
-        ({"mine": {"discount": {"law": "power", "min_steps": 0}}}, "steps is 0: it must be a finite number greater"),
-        ({"mine": {"discount": "per second, of a decay, at least 0 steps"}}, "steps is 0.0: it must be a finite"),
+        ({"mine": {"discount": {"law": "power", "min_steps": 0}}}, "The floor is 0 steps: it must be a finite number"),
+        (
+            {"mine": {"discount": "per second, of a decay, at least 0 steps"}},
+            "The floor is 0.0 steps: it must be a finite",
+        ),
         ({"mine": {"clip": "a power of rho, 1e999"}}, "exponent is inf: it must be a finite number."),
         ({"mine": {"clip": "a power of rho, half"}}, "'a power of rho, half' is no law"),
         ({" ": {"clip": "kept"}}, "A rule's name is ' ': give it one that tables can show"),

@@ -168,6 +168,9 @@ def test_points_are_read_for_all_algorithms_or_for_each() -> None:
         {**GOOD, "dts": ["8ms", "16ms"], "points": [{"dt": 0.008, "epochs": 2}, {"dt": "16ms", "epochs": 1}]}
     )
     assert at.points["ppo"][0] == {"dt": Duration("8ms"), "epochs": 2}
+    without_rule = {name: each for name, each in GOOD.items() if name != "rules"}
+    sized = {"tuned": {"dt": "16ms", "minibatch": 3000}, "points": [{"batch": 4000}, {"batch": 6000}]}
+    assert study_from_table({**without_rule, **sized}).rules == {"ppo": ("dt-aware",)}, "sizes decide no rule"
     for study in (both, own, at):
         assert list(study_from_table(json.loads(json.dumps(study_table(study)))).runs()) == list(study.runs())
 

@@ -100,7 +100,7 @@ NO_TIME = "is not a time span: give a positive time such as '16ms', '0.016s' or 
         ({"set": {"hiden": 3}}, "set has 'hiden': ppo has batch, minibatch, discount, trace_decay, learning_rate,"),
         (
             {"set": {"hidden": ["a"]}},
-            "hidden is ('a',): it must be a tuple of layer sizes, such as (64, 64), of at most 8192.",
+            "hidden is ('a',): it must be layer sizes of at most 8192, such as (64, 64), or [64, 64] in a file.",
         ),
         ({"set": {"hidden": [[[8]]]}}, "hidden is [[8]]: give a value, or a list of values to try."),
         ({"points": []}, "points is []: it must be a list of tables, such as [{ discount = 0.99 }, { discount ="),
@@ -234,6 +234,7 @@ def test_a_study_of_python_is_kept_only_if_it_can_be_read_again(tmp_path: Path) 
             "'floor-6', which is none of the study's rules (flor-6): name it there, or leave it out; did you mean flor",
         ),
         (["mine"], {"mine": {"tau": "kept"}}, "Rule 'mine' has a law for 'tau': ppo has batch, "),
+        (["mine"], {"mine": {"gamma": "power"}}, "; gamma is discount here."),
         (["scaled"], {"scaled": {"batch": "kept"}}, "'scaled' is the name of another rule of ppo: give yours its own."),
         (["mine"], {"mine": {"discount": "x0^2"}}, "own_rules has discount of 'mine': 'x0^2' is no law"),
         (["mine"], {"mine": {"discount": "per second, of a count"}}, "discount is 3.96: it must be a number in (0, 1]"),

@@ -31,7 +31,8 @@ def test_a_grid_is_ranked_by_the_mean_over_seeds(tmp_path: Path) -> None:
     means = {discount: sum(each) / 3 for discount, each in scores.items()}
     assert [trial.point["discount"] for trial in outcome.ranking] == sorted(means, key=lambda each: -means[each])
     assert [trial.mean.value for trial in outcome.ranking if trial.mean] == pytest.approx(sorted(means.values())[::-1])
-    assert outcome.tuned() == TunedValues(outcome.tuning.dt, {"discount": BEST}, {"hidden": (8,)})
+    about = {"searched": ["discount"], "trainer": "cycletime", "num_envs": 1}
+    assert outcome.tuned() == TunedValues(outcome.tuning.dt, {"discount": BEST}, {"hidden": (8,)}, about)
     assert len(executor.done) == 5 * 3 + 4
 
 

@@ -1,9 +1,15 @@
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cycletime.agents import PPOAgent
-from cycletime.studies.spec_file import study_from_table
+from cycletime.cli import main
+from cycletime.studies.plan import Plan
+from cycletime.studies.spec_file import study_from_table, study_table
+from cycletime.training.external import ExternalAgent
+from cycletime.training.make_specs import make_specs
 from cycletime.training.toml_files import read_tuned
 from tests.studies.toy_tuning import BEST, GRID, TABLE, Toy, noise, toy, tuned
 
@@ -71,3 +77,57 @@ def test_the_file_gives_studies_the_winner_s_own_runs(tmp_path: Path) -> None:
     assert isinstance(there.agent, PPOAgent)
     assert there.agent.batch == outcome.winner.point["batch"] / 2
     assert there.origin["tuned"] == {**outcome.tuned().values}
+
+
+COMMAND = ["python", "ppo.py", "--dt", "{dt_s}", "--seed", "{seed}", "--num-envs", "{num_envs}"]
+COMMAND += [f"{{{name}}}" for name in ("n_steps", "batch_size", "gamma", "gae_lambda", "learning_rate", "ent_coef")]
+THEIRS: dict[str, Any] = {
+    **{name: TABLE[name] for name in ("name", "task", "dt", "seeds", "fresh_seeds")},
+    "algorithm": "ppo",
+    "simulated_s": 40,
+    "trainer": {"command": COMMAND, "words": "sb3", "num_envs": 4},
+    "set": {"n_steps": 16, "batch_size": [8, 16], "learning_rate": "lin_1e-3", "ent_coef": 0.01},
+}
+
+
+def test_a_tuning_in_a_librarys_words_gives_a_file_that_says_each_value_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = tuned(THEIRS, tmp_path, Toy(score=lambda spec: float(spec.seed)))
+    outcome.write(tmp_path, file := tmp_path / "tuned.toml")
+    read = read_tuned(file).of("ppo")
+    assert (read.values["batch"], read.values["minibatch"]) == (64, 8)  # the first of equals
+    assert read.others == {"learning_rate": "lin_1e-3", "ent_coef": 0.01}, "which no rule can carry"
+    assert read.about == {"searched": ["minibatch"], "trainer": "ppo", "num_envs": 4}
+    study = {name: each for name, each in THEIRS.items() if name not in ("dt", "fresh_seeds", "set")}
+    again = study_from_table({**study, "dts": ["16ms", "8ms"], "tuned": "tuned.toml"}, tmp_path)
+    winner, carried = (cell.agent.settings for cell in again.cells() if isinstance(cell.agent, ExternalAgent))
+    assert winner == outcome.tuning.cell(outcome.winner.point).agent.settings  # type: ignore[union-attr]
+    assert (carried["n_steps"], carried["batch_size"], carried["learning_rate"]) == (32, 16, "lin_1e-3")
+    assert main(["transfer", "ppo", "--tuned", str(file), "--to", "8ms", "--for", "sb3", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["library"]["values"]["n_steps"] == 32, "in each of the environments that it was tuned with"
+    assert f"Sizes are for num_envs 4, with which {file} was tuned." in told["notes"]
+    other = {**THEIRS["trainer"], "command": ["python", "other.py", *COMMAND[2:]], "num_envs": 2}
+    elsewhere = Plan.of(study_from_table({**study, "trainer": other, "dt": "8ms", "tuned": "tuned.toml"}, tmp_path))
+    assert "note: The values were tuned with trainer ppo, not other and num_envs 4, not 2." in elsewhere.notes()
+
+
+@pytest.mark.parametrize(
+    ("grid", "rule"),
+    [({"batch": [400, 800]}, "dt-aware"), ({"discount": [0.99, 0.9]}, "horizons"), ({"discount": 0.9}, "horizons")],
+)
+def test_the_rule_is_recommended_by_what_was_searched(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], grid: dict[str, Any], rule: str
+) -> None:
+    values = {"batch": 400, "minibatch": [20, 40], "discount": 0.99, "trace_decay": 0.95, **grid}
+    outcome = tuned({**TABLE, "algorithm": "ppo", "tuned": values, "set": {}}, tmp_path, Toy(score=lambda spec: 0.0))
+    outcome.write(tmp_path, file := tmp_path / "tuned.toml")
+    table = {**{name: TABLE[name] for name in ("name", "task", "env_steps")}, "algorithm": "ppo", "dt": "32ms"}
+    study = study_from_table({**table, "tuned": "tuned.toml"}, tmp_path)
+    assert study.rules == {"ppo": (rule,)}
+    assert study_from_table(study_table(study)) == study
+    (spec,) = make_specs(task="reacher", dt="32ms", env_steps=2000, tuned=file)
+    assert spec.origin["rule"] == rule
+    assert main(["transfer", "ppo", "--tuned", str(file), "--to", "32ms", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rule"] == rule

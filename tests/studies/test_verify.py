@@ -130,20 +130,22 @@ def test_a_file_that_cannot_be_read_hides_no_other_and_its_runs_are_not_done(
     assert list(fresh.store.damaged) == [first]
 
 
+@pytest.mark.parametrize("kind", ["kernel", "script"])
 @pytest.mark.parametrize(
-    ("kernels", "said"), [((None, "aaa"), 0), (("aaa", "aaa"), 0), (("aaa", "bbb"), 2), (("bbb", None, "aaa"), 2)]
+    ("codes", "said"), [((None, "aaa"), 0), (("aaa", "aaa"), 0), (("aaa", "bbb"), 2), (("bbb", None, "aaa"), 2)]
 )
-def test_files_of_another_kernel_that_were_copied_into_a_study_are_told_of_and_stay_apart(
+def test_runs_of_another_kernel_or_of_a_trainers_changed_script_are_told_of_and_stay_apart(
     make_folder: Callable[..., StudyFolder],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
-    kernels: tuple[str | None, ...],
+    kind: str,
+    codes: tuple[str | None, ...],
     said: int,
 ) -> None:
     folder = make_folder()
-    for number, (spec, kernel) in enumerate(zip(specs_of(folder), kernels, strict=False)):
-        machine = {"device": "A card", **({} if kernel is None else {"kernel": kernel})}
+    for number, (spec, code) in enumerate(zip(specs_of(folder), codes, strict=False)):
+        machine = {"device": "A card", **({} if code is None else {kind: code})}
         elsewhere = tmp_path / str(number)
         elsewhere.mkdir()
         (path,) = write_bundles(elsewhere, [finished(spec, machine=machine)])
@@ -151,17 +153,15 @@ def test_files_of_another_kernel_that_were_copied_into_a_study_are_told_of_and_s
         shutil.copy(path, folder.finished)
     disputes = folder.checked().disputes()
     assert len(disputes) == said
-    for kernel in {*kernels} - {None} if said else ():
-        assert any(
-            f"has runs of ppo by the kernel {kernel}, and others here are by another" in each for each in disputes
-        )
+    for code in {*codes} - {None} if said else ():
+        assert any(f"has runs of ppo by the {kind} {code}, and others here are by another" in each for each in disputes)
     assert main(["study", "verify", str(folder.path)]) == bool(said)
     assert all(f"  {each}" in capsys.readouterr().out for each in disputes[:1])
     run_study(folder, InTurn(), stop=lambda: True)
     monkeypatch.setattr(run_store, "MANY", 0)
     folder.store.add([finished(specs_of(folder)[-1])])  # puts small files together
-    there = [{run.result["machine"].get("kernel") for run in Bundle(path).runs()} for path in folder.finished.iterdir()]
-    assert sorted(map(str, there)) == sorted(str({kernel}) for kernel in {*kernels, None})
+    there = [{run.result["machine"].get(kind) for run in Bundle(path).runs()} for path in folder.finished.iterdir()]
+    assert sorted(map(str, there)) == sorted(str({code}) for code in {*codes, None})
 
 
 def test_a_run_whose_checkpoints_are_all_damaged_is_told_of_and_begins_anew_when_it_is_put_aside(

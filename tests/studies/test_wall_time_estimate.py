@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cycletime.errors import RunError
+from cycletime.errors import InputError, RunError
 from cycletime.studies.executors import LocalExecutor
-from cycletime.studies.hardware_estimates import RUN_OVERHEAD_S, estimate_wall_time, measure_costs
+from cycletime.studies.hardware_estimates import RUN_OVERHEAD_S, check_start, estimate_wall_time, measure_costs
 from cycletime.studies.plan import Plan
 from cycletime.studies.study_folder import StudyFolder
 from cycletime.studies.worker_pool import run_study
@@ -103,7 +103,8 @@ def test_a_try_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
         measure_costs(plan, plan.runs)
 
 
-def test_a_try_that_is_refused_says_so_in_a_sentence() -> None:
+def test_a_try_that_is_refused_says_so_in_a_sentence(tmp_path: Path) -> None:
     plan = Plan.of(replace(quick_study(), worlds=(GymnasiumEnv("CartPole-v1"),)))
-    with pytest.raises(RunError, match=r"^The try failed: The actions are Discrete\(2\): the agents need a Box of "):
-        measure_costs(plan, plan.runs)
+    for tried in (lambda: measure_costs(plan, plan.runs), lambda: check_start(plan.cells, tmp_path, "local")):
+        with pytest.raises(InputError, match=r"^The actions are Discrete\(2\): the agents need a Box of "):
+            tried()

@@ -135,6 +135,10 @@ FUNCTION = "def train(run):\n    "
             f"{FUNCTION}yield 50, 1.0, -3.0",
             r"reports 50 simulated seconds at agent step 1, which is at 0.02 s: give \(",
         ),
+        (
+            f"{FUNCTION}yield 50.0, 2500, [-3.0]",
+            r"It yields \(50.0, 2500, \[-3.0\]\): it must yield three numbers, \(seconds",
+        ),
         (f"{FUNCTION}yield 150.0, 7500, -3.0", "first point is at 150 s of 100 s simulated: give the study a larger"),
         (f"{FUNCTION}yield 20e3, 1000000, -3.0", "20,000 s of 100 s simulated: give seconds and not milliseconds, or"),
         (f"{FUNCTION}run.make_env()", "no environment: give the study a task, or a Gymnasium id as its env"),

@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 
+from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.rules import PPO
 from cycletime.studies.plan import Plan
 from cycletime.studies.spec_file import study_from_table, study_table
-from cycletime.trainers.stable_baselines3 import _constructor_names
+from cycletime.trainers.stable_baselines3 import _arguments, no_episode
+from cycletime.trainers.trainer_run import TrainerRun
 from cycletime.training.external import ExternalAgent, TrainerSpec
 from cycletime.training.make_specs import agent_values, tunable_names
+from cycletime.training.worlds import GymnasiumEnv
 
 SB3 = {
     "name": "sb3",
@@ -79,12 +82,21 @@ def test_an_entry_of_the_zoo(tmp_path: Path) -> None:
     twice = r"discount is 0\.9, and gamma=0\.9 in \[set\] or ppo\.yml says it too: leave one out"
     with pytest.raises(InputError, match=twice):
         study_from_table({**table, "tuned": {"dt": "50ms", "discount": 0.9}}, tmp_path)
+    values = "[tuned.ppo]\ndt = '50ms'\nbatch = 512\ndiscount = 0.8\n[from.ppo]\nstudy = 's'\n"
+    (tmp_path / "tuned.toml").write_text(values)
+    agents = [cell.agent for cell in study_from_table({**table, "tuned": "tuned.toml"}, tmp_path).cells()]
+    assert isinstance(agents[1], ExternalAgent)
+    known = [agents[1].settings[name] for name in ("n_steps", "gamma", "learning_rate")]
+    assert known == [128, 0.8, 1e-3], "the tuning's before the entry's"
     (tmp_path / "ppo.yml").write_text(f"{entry}  env_wrapper: a.B\n")
     with pytest.raises(InputError, match=r"^env_wrapper is 'a\.B': leave it to env\.$"):
         list(study_from_table(table, tmp_path).cells())
 
 
-CONSTRUCTOR = "class SAC:\n    def __init__(self, policy, env, gamma, learning_rate, use_sde, policy_kwargs): ...\n"
+CONSTRUCTOR = """class SAC:
+    def __init__(self, policy, env, gamma, learning_rate: Union[float, Schedule], ent_coef: Union[str, float], use_sde,
+                 policy_kwargs: Optional[dict[str, Any]], verbose: int): ...
+"""
 
 
 @pytest.mark.parametrize(
@@ -96,6 +108,10 @@ CONSTRUCTOR = "class SAC:\n    def __init__(self, policy, env, gamma, learning_r
         ("policy_kwargs", "dict(net_arch=[foo", r"policy_kwargs is 'dict\(net_arch=\[foo', which cannot be read"),
         ("policy_kwargs", "dict(activation_fn=nn.ReLU)", None),
         ("normalize", True, None),
+        ("learning_rate", "1e-3", r"^learning_rate is '1e-3': SAC takes Union\[float, Schedule\], and no text\.$"),
+        ("learning_rate", "lin_1e-3", None),
+        ("ent_coef", "auto_0.1", None),
+        ("verbose", "loud", "verbose is 'loud': SAC takes int, and no text"),
     ],
 )
 def test_a_plan_knows_the_settings_of_the_constructor(
@@ -105,11 +121,11 @@ def test_a_plan_knows_the_settings_of_the_constructor(
     (tmp_path / "stable_baselines3" / "__init__.py").write_text("1 / 0  # not imported")
     (tmp_path / "stable_baselines3" / "sac" / "sac.py").write_text(CONSTRUCTOR)
     monkeypatch.syspath_prepend(tmp_path)
-    _constructor_names.cache_clear()
+    _arguments.cache_clear()
     table = {**SB3, "algorithm": "sac", "tuned": {"dt": "50ms"}, "set": {name: value}}
     with pytest.raises(InputError, match=says) if says else nullcontext():
         study_from_table(table).check_runs()
-    _constructor_names.cache_clear()
+    _arguments.cache_clear()
 
 
 def test_a_plan_notes_what_a_librarys_words_cannot_say() -> None:
@@ -213,6 +229,23 @@ def test_a_command_takes_all_that_is_not_as_usual_in_its_library(dropped: str, v
         study_from_table(table, Path()).check_runs()
 
 
+def test_a_budget_that_all_environments_share_is_told_with_what_would_be_enough(tmp_path: Path) -> None:
+    """An episode of Pendulum is 10 s long, also where it steps every 25 ms."""
+    given: dict[str, Any] = {"algorithm": "ppo", "dt": Duration("50ms"), "values": {}, "seed": 0, "device": "cpu"}
+    run = TrainerRun(
+        world=GymnasiumEnv("Pendulum-v1", Duration("25ms")),
+        num_envs=8,
+        simulated_s=40,
+        folder=tmp_path,
+        resumes=False,
+        **given,
+    )
+    assert no_episode(run) == (
+        "No episode ended in 40 s simulated, 5 s in each of 8 environments: give the study a larger budget, "
+        "env_steps = 3200 for a whole one in each."
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "taken"),
     [(["{discount}"], {"discount"}), (["{discount}", "--iterations", "{updates}"], {"discount"})],
@@ -229,6 +262,52 @@ def test_rules_that_differ_in_nothing_that_a_command_takes_are_refused() -> None
     with pytest.raises(InputError, match=told):
         study_from_table({**table, "trainer": {"command": ["x", "{discount}"]}}, Path()).check_runs()
     study_from_table({**table, "trainer": {"command": ["x", "{batch}{dt_ms}"]}}, Path()).check_runs()
+    alone = {**table, "rules": ["constant"], "trainer": {"command": ["x", "{discount}{dt_ms}"]}}
+    with pytest.raises(
+        InputError, match=r"^The rule constant changes batch, and nothing that .* takes: add \{batch\}\."
+    ):
+        study_from_table(alone).check_runs()
+
+
+MINE = {"dts": ["25ms", "50ms"], "own_rules": {"mine": {"learning_rate": {"law": "rho-power", "exponent": 0.5}}}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"trainer": "mine:train"}, r"The rule mine changes learning_rate, which .* give, and what mine:train takes"),
+        (
+            {"trainer": {"command": ["x", "{dt_s}", "{discount}"]}},
+            "The rule mine changes learning_rate, .* what x takes",
+        ),
+        (
+            {"trainer": "brax"},
+            "The rule mine changes learning_rate, .* and what brax takes then is not known: give it in",
+        ),
+        (
+            {"trainer": "mine:train", "algorithm": "sac", "rules": ["baseline", "horizons"], "dts": ["50ms", "100ms"]},
+            "The rule horizons changes updates_per_step",
+        ),
+        (
+            {"trainer": {"command": ["x", "{dt_s}", "{discount}", "{learning_rate}"]}, "rules": ["baseline"]},
+            "give this one",
+        ),
+        ({"trainer": "mine:train", "dts": ["50ms"]}, None),  # where the values are from, nothing changes
+        ({"trainer": "sb3"}, None),  # whose default is what it would take
+    ],
+)
+def test_a_rule_changes_what_was_given_or_is_known(changes: dict[str, Any], says: str | None) -> None:
+    table = {**COMMAND, **MINE, "rules": ["baseline", "mine"], **changes}
+    if "mine" not in table["rules"]:
+        del table["own_rules"]
+    with pytest.raises(InputError, match=says) if says else nullcontext():
+        study_from_table({**table, "env": "Pendulum-v1"}).check_runs()
+
+
+def test_a_value_that_a_rule_of_ones_own_changes_reaches_the_trainer() -> None:
+    tuned = {"dt": "50ms", "discount": 0.9, "learning_rate": 1e-3}
+    table = {**COMMAND, **MINE, "rules": ["baseline", "mine"], "trainer": "mine:train", "tuned": tuned}
+    assert [each["learning_rate"] for each in settings_of(table)] == [1e-3, pytest.approx(1e-3 * 0.5**0.5), 1e-3, 1e-3]
 
 
 def test_a_command_in_cleanrls_words() -> None:

@@ -42,7 +42,7 @@ def check_fractions(owner: object, *names: str) -> None:
 
 
 def check_positive(owner: object, *names: str) -> None:
-    _check(owner, names, lambda value: _is_number(value) and 0 < value < inf, "be above 0")
+    _check(owner, names, lambda value: _is_number(value) and 0 < value < inf, "be a number above 0")
 
 
 def check_choice(owner: object, name: str, choices: Sequence[str]) -> None:
@@ -70,9 +70,8 @@ def check_choices(owner: object) -> None:
 def check_hidden(agent: object) -> None:
     hidden = getattr(agent, "hidden")  # noqa: B009 - agents share the name, not a base class
     if not isinstance(hidden, tuple) or not all(type(size) is int and 0 < size <= MOST_UNITS for size in hidden):
-        raise InputError(
-            f"hidden is {quote(hidden)}: it must be a tuple of layer sizes, such as (64, 64), of at most {MOST_UNITS}."
-        )
+        needed = f"layer sizes of at most {MOST_UNITS}, such as (64, 64), or [64, 64] in a file"
+        raise InputError(f"hidden is {quote(hidden)}: it must be {needed}.")
 
 
 def check_common_fields(agent: Any) -> None:  # noqa: ANN401 - agents share these names, not a base class
@@ -100,28 +99,21 @@ def check_rows(agent: Any, num_envs: int) -> None:  # noqa: ANN401 - an `Agent`,
     if num_envs == 1:
         return
     if agent.learn_when == "episode_end":
-        raise InputError(
-            f"learn_when is 'episode_end', but the episodes of {num_envs} environments end at different times: give "
-            "one environment, or learn_when='batch'."
-        )
+        ends = f"the episodes of {num_envs} environments end at different times"
+        raise InputError(f"learn_when is 'episode_end', but {ends}: give one environment, or learn_when='batch'.")
     if agent.capacity < num_envs:
-        raise InputError(
-            f"{type(agent).__name__} keeps {agent.capacity} transitions at a time, but {num_envs} environments make "
-            "more in a step: give fewer of them, or one."
-        )
+        kept = f"{type(agent).__name__} keeps {agent.capacity} transitions at a time"
+        raise InputError(f"{kept}, but {num_envs} environments make more in a step: give fewer of them, or one.")
     if agent.capacity // num_envs * num_envs < agent.learns_from:
         kept = "batch" if agent.learns_from == agent.capacity else "replay"
-        raise InputError(
-            f"The {kept} is {agent.capacity}, which {num_envs} environments do not divide: give "
-            f"{_multiples(agent.capacity, num_envs)}."
-        )
+        remedy = f"give {_multiples(agent.capacity, num_envs)}"
+        raise InputError(f"The {kept} is {agent.capacity}, which {num_envs} environments do not divide: {remedy}.")
     # An agent that needs its whole buffer would learn from the same again; one that samples gains from it.
     samples = agent.learns_from < agent.capacity
     if agent.period % num_envs and (num_envs % agent.period or not samples):
-        raise InputError(
-            f"The learning period is {agent.period} agent steps, which {num_envs} environments do not divide: give "
-            f"{_multiples(agent.period, num_envs)}{', or one that divides their number' if samples else ''}."
-        )
+        remedy = f"{_multiples(agent.period, num_envs)}{', or one that divides their number' if samples else ''}"
+        period = f"The learning period is {agent.period} agent steps"
+        raise InputError(f"{period}, which {num_envs} environments do not divide: give {remedy}.")
 
 
 def _multiples(number: int, factor: int) -> str:
@@ -134,9 +126,8 @@ def check_precision(dtype: Any) -> None:  # noqa: ANN401 - what JAX takes for a 
     """Refuse a precision other than JAX's own, which networks and random numbers have: a run must not mix both."""
     own = jnp.result_type(float)
     if own != jnp.dtype(dtype):
-        raise InputError(
-            f"The task computes in {jnp.dtype(dtype)}, JAX in {own}: let both be the same (jax_enable_x64 sets JAX's)."
-        )
+        remedy = "let both be the same (jax_enable_x64 sets JAX's)"
+        raise InputError(f"The task computes in {jnp.dtype(dtype)}, JAX in {own}: {remedy}.")
 
 
 def _is_whole(value: object) -> bool:

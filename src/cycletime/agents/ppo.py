@@ -168,10 +168,8 @@ class PPOAgent:
         if self.minibatch > self.batch:
             raise InputError(f"minibatch is {self.minibatch}: it must be at most the batch, {self.batch}.")
         if self.learn_when == "episode_end" and self.period != self.batch:
-            raise InputError(
-                f"learning_period is {self.learning_period}: with learn_when='episode_end' the batch alone decides, "
-                f"so leave it out or give {self.batch}."
-            )
+            remedy = f"with learn_when='episode_end' the batch alone decides, so leave it out or give {self.batch}"
+            raise InputError(f"learning_period is {self.learning_period}: {remedy}.")
         if self.batch_end == "episode_end" and self.learn_when != "episode_end":
             raise InputError("batch_end is 'episode_end': that needs learn_when='episode_end' as well.")
 
@@ -180,10 +178,8 @@ class PPOAgent:
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} is {getattr(self, name)!r}: it must be true or false.")
         if self.normalize_rewards and (self.learn_when == "episode_end" or self.period != self.batch):
-            raise InputError(
-                "normalize_rewards is True: returns go on from batch to batch, so leave out learning_period, and have "
-                "learn_when='batch'."
-            )
+            remedy = "so leave out learning_period, and have learn_when='batch'"
+            raise InputError(f"normalize_rewards is True: returns go on from batch to batch, {remedy}.")
         optional = [each.name for each in fields(self) if each.metadata.get("rate") and each.metadata["option"]]
         check_positive(self, *(name for name in optional if getattr(self, name) is not None))
         if self.minibatches is None:

@@ -18,6 +18,7 @@ from cycletime.rules.hyperparameters import align_columns
 
 if TYPE_CHECKING:
     from cycletime.studies.advice import Question
+    from cycletime.training.toml_files import TunedValues
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,15 +119,14 @@ class Advise(ValueOptions, TaskOptions):
         options |= {"measure": self.measure, "real_time": not self.simulation}
         if self.study is not None:
             return self._question_of_study(Path(self.study), options)
-        present, values, from_file = self._tuned()
-        tuning_chose, values = values.keys() - self.values.keys(), {**values, **self.values}
+        tuned = self._tuned()
         return Question(
             world=world_of(self.task, self.env, self.env_dt),
             algorithm=self.algorithm,
-            present=present,
-            values=values,
-            tuned_fields=tuning_chose,
-            others={**from_file, **self.settings},
+            present=tuned.dt,
+            values={**tuned.values, **self.values},
+            tuned_fields=set(tuned.about.get("searched", ())) - self.values.keys(),
+            others={**tuned.others, **self.settings},
             rule=self.rule,
             dts=tuple(sorted({Duration(dt) for dt in self.dts})),
             num_envs=1 if self.num_envs is None else self.num_envs,
@@ -163,7 +163,7 @@ class Advise(ValueOptions, TaskOptions):
             algorithm=algorithm,
             present=tuned.dt,
             values={name: value for name, (value,) in tuned.values.items()},
-            tuned_fields=tuned.values if tuned.source else (),
+            tuned_fields=tuned.source.get("searched", ()),
             others={name: value for name, (value,) in study.others.get(algorithm, {}).items()},
             rule=rule,
             dts=tuple(sorted({Duration(dt) for dt in self.dts} or set(study.dts))),
@@ -174,14 +174,13 @@ class Advise(ValueOptions, TaskOptions):
             **options,
         )
 
-    def _tuned(self) -> tuple[Duration, dict[str, Any], dict[str, Any]]:
-        """The present cycle time, and a file's values and other fields."""
+    def _tuned(self) -> TunedValues:
+        """A file's, or none and the present cycle time."""
+        from cycletime.training.toml_files import TunedValues, read_tuned
+
         if (self.tuned is None) == (self.tuned_at is None):
             raise InputError("Give either --tuned-at, the present cycle time, or --tuned, a file that says it.")
         if self.tuned_at is not None:
-            return Duration(self.tuned_at), {}, {}
-        from cycletime.training.toml_files import read_tuned
-
+            return TunedValues(Duration(self.tuned_at), {})
         assert self.tuned is not None, "one of the two is given"
-        read = read_tuned(self.tuned).of(self.algorithm)
-        return read.dt, dict(read.values), dict(read.others)
+        return read_tuned(self.tuned).of(self.algorithm)

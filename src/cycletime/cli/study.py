@@ -61,6 +61,7 @@ class RunStudy(WorkerOptions):
 
     def run(self) -> int:
         """Run what is left; status 1 if some runs failed."""
+        from cycletime.studies.hardware_estimates import check_start
         from cycletime.studies.progress import StudyProgress
         from cycletime.studies.spec_file import read_study
         from cycletime.studies.study_folder import StudyFolder, format_states
@@ -69,11 +70,12 @@ class RunStudy(WorkerOptions):
 
         study = read_study(self.file)
         executor = self.executor_for(study.device)
+        check_start(study.cells(), self.out, self.executor)
         folder = StudyFolder.create(self.out, study)
-        for told in folder.damage():
-            print_status(told)
         with stopping() as stopper:
             counts = run_study(folder, executor, observers=[StudyProgress(executor.workers)], stop=stopper)
+        for told in folder.damage():
+            print_status(told)
         print(f"{folder.study.name}: {format_states(counts, folder.path)}")
         if others := len(folder.store.places) - counts["done"]:
             print_status(f"{self.out} has {others:,} more finished, of another plan: they stay, in no report.")
@@ -98,7 +100,6 @@ class PlanStudy:
 
     def run(self) -> int:
         from cycletime.studies.executors import check_workers
-        from cycletime.studies.hardware_estimates import can_measure
         from cycletime.studies.plan import Plan
         from cycletime.studies.spec_file import read_study
         from cycletime.studies.study_folder import StudyFolder, format_states
@@ -117,10 +118,11 @@ class PlanStudy:
             print(f"  there is no study in {printable(str(self.out))} yet")
         if self.no_calibration:
             return 0
-        for world in plan.study.worlds:
-            if not can_measure(world):
-                print(f"  {world.name}: no estimate, since to try it would import its module")
-        if tried := tuple(planned for planned in left if can_measure(plan.cells[planned.cell].world)):
+        # Planning runs no foreign code, as 'module:Name-v0' would.
+        foreign = [world.name for world in plan.study.worlds if ":" in world.name]
+        for name in foreign:
+            print(f"  {name}: no estimate, since to try it would import its module")
+        if tried := tuple(planned for planned in left if plan.cells[planned.cell].world.name not in foreign):
             _print_estimate(plan, tried, self.workers)
         return 0
 
@@ -194,7 +196,9 @@ class StudyStatus(StudyOption):
         folder = StudyFolder.open(self.folder)
         states = folder.states(planned.name for planned in Plan.of(folder.study).runs)
         counts = Counter(states.values())
-        print(f"{folder.study.name}: {format_states(counts, folder.path)}")
+        print(f"{folder.study.name}: {format_states(counts)}")
+        if counts["failed"]:
+            print("  'study retry' has those that failed tried again")
         for name, state in states.items():
             if state == "failed":
                 last = folder.failures(name).last

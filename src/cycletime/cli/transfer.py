@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, make_dataclass, replace
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, arg, subcommand
 
@@ -32,6 +32,9 @@ from cycletime.libraries.time_keys import cycle_time_names
 from cycletime.rules import A2C, ALGORITHMS, PPO, Hyperparameters
 from cycletime.rules.hyperparameters import explain_values, nest_names, transfer_as_json
 from cycletime.rules.quantities import check_count
+
+if TYPE_CHECKING:
+    from cycletime.training.toml_files import TunedValues
 
 _LIBRARIES = ", ".join(LIBRARIES)
 _OPTIONS_INSTEAD = {"dt": "--from", "n_envs": "--num-envs"}
@@ -74,10 +77,10 @@ class TransferValues:
             raise InputError(f"--num-envs {self.n_envs} matters to a library's words only: name one with --for.")
         typed = {each.name: getattr(self, each.name, None) for each in fields(self.kind)}
         typed = {name: value for name, value in typed.items() if value is not None}
-        before, notes = _before(self, typed)
-        if isinstance(before, PPO | A2C) and before.batch < (self.n_envs or 1):
+        before, notes, n_envs = _before(self, typed)
+        if isinstance(before, PPO | A2C) and before.batch < (n_envs or 1):
             raise InputError(
-                f"--batch is {before.batch}: {self.n_envs} environments collect at least {self.n_envs} samples in a "
+                f"--batch is {before.batch}: {n_envs} environments collect at least {n_envs} samples in a "
                 f"batch, one step of each, so give at least that, or fewer --num-envs."
             )
         carried = before.at(self.to_dt, select_rule(self.rule, self.own_rules), self.also)
@@ -85,9 +88,9 @@ class TransferValues:
             if target is None:
                 raise InputError(f"--to-num-envs {self.to_num_envs} is for a library's words: name one with --for.")
             check_count("to_num_envs", self.to_num_envs)
-        exported = carried.to(target, self.to_num_envs or self.n_envs) if target else None
+        exported = carried.to(target, self.to_num_envs or n_envs) if target else None
         if exported and self.to_num_envs and not (self.from_library and "batch" in typed):  # who says one has chosen
-            old = before.library_source.n_envs if before.library_source else self.n_envs or 1
+            old = before.library_source.n_envs if before.library_source else n_envs or 1
             words = LIBRARIES[exported.library][self.kind.algorithm]
             notes = (*notes, *notes_on_environments(words, before, carried, old, self.to_num_envs))
         says_number = any(name.endswith("num_envs") for name in exported or ())
@@ -104,18 +107,24 @@ class TransferValues:
         return 0
 
 
-def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperparameters, tuple[str, ...]]:
-    """The values at the cycle time they were tuned at, and notes on those that were not given."""
+def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperparameters, tuple[str, ...], int | None]:
+    """The values at the cycle time they were tuned at, notes on those that were not given, and the environments."""
     kind = options.kind
     library, *words = options.from_library or ("",)
     said = _settings(words)
-    from_dt, tuned, others = _tuned(options, given_cycle_time(library, said) if library else None)
+    from_dt, tuned, read = _tuned(options, given_cycle_time(library, said) if library else None)
     if not options.from_library:
         stated = {**tuned, **given}
         notes = _notes_on_baseline(kind(dt=from_dt).stated(), stated, kind.whose_baseline)
-        if left := [f"{name} {value}" for name, value in others.items() if name not in stated]:
+        if read is None:
+            return kind(dt=from_dt, **stated), notes, options.n_envs
+        if left := [f"{name} {value}" for name, value in read.others.items() if name not in stated]:
             notes += (f"Not in these values, but set in {options.tuned} for every cycle time: {', '.join(left)}.",)
-        return kind(dt=from_dt, **stated, tuned_fields=tuned.keys() - given.keys()), notes
+        n_envs = options.n_envs or read.about.get("num_envs")
+        if options.library and options.n_envs is None and (n_envs or 1) > 1:
+            notes += (f"Sizes are for num_envs {n_envs}, with which {options.tuned} was tuned.",)
+        searched = set(read.about.get("searched", ()))
+        return kind(dt=from_dt, **stated, tuned_fields=searched - given.keys()), notes, n_envs
     if tuned:
         raise InputError(f"--tuned is {options.tuned}: --from-library has values as well, so leave one out.")
     values = read_settings(kind, library, from_dt, options.n_envs, said)
@@ -129,7 +138,7 @@ def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperpar
     no_default = [number.name] if number and (options.n_envs is not None or number.default is None) else []
     words_used = {name: value for name, value in values.to(library).items() if name not in (*whole, *no_default)}
     notes = () if given else _notes_on_baseline(words_used, {}, f"the default of {library}")
-    return replace(values, **given), notes
+    return replace(values, **given), notes, options.n_envs
 
 
 def _settings(words: list[str]) -> dict[str, Any]:
@@ -160,8 +169,8 @@ def _value(text: str) -> object:
 
 def _tuned(
     options: TransferValues, stated: DurationLike | None
-) -> tuple[DurationLike, dict[str, Any], Mapping[str, Any]]:
-    """The cycle time that values were tuned at; a file's values, with what it sets for the parts; all that it sets."""
+) -> tuple[DurationLike, dict[str, Any], TunedValues | None]:
+    """The cycle time that values were tuned at; a file's values, with what it sets for the parts; all that it has."""
     if options.tuned is None:
         from_dt = stated if options.from_dt is None else options.from_dt
         if from_dt is None:
@@ -170,7 +179,7 @@ def _tuned(
             names = cycle_time_names(library_name(next(iter(options.from_library), "")))
             instead = f"{names} in the library's words" if names else "--tuned"
             raise InputError(f"--from is missing: say at which cycle time the values were tuned, or give {instead}.")
-        return from_dt, {}, {}
+        return from_dt, {}, None
     from cycletime.training.toml_files import read_tuned
 
     kind = options.kind
@@ -179,7 +188,7 @@ def _tuned(
         raise InputError(f"--from is {options.from_dt}: the file of --tuned says it already, so leave one out.")
     fields = [kind.parts[name].field for name in options.also if name in kind.parts]
     parts = {name: read.others[name] for name in fields if name in read.others}
-    return read.dt, {**parts, **read.values}, read.others
+    return read.dt, {**parts, **read.values}, read
 
 
 def _notes_on_baseline(baseline: Mapping[str, object], given: Mapping[str, object], whose: str) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -55,6 +55,7 @@ class Tune(WorkerOptions):
 
     def run(self) -> int:
         """Tune, write, and tell; status 1 if some trials or fresh seeds have no score."""
+        from cycletime.studies.hardware_estimates import check_start
         from cycletime.studies.progress import StudyProgress
         from cycletime.studies.tuning import tune
         from cycletime.studies.tuning_spec import read_tuning
@@ -64,6 +65,7 @@ class Tune(WorkerOptions):
         tuning = read_tuning(self.file, **options, horizons=self.horizons)
         executor = self.executor_for(tuning.study.device)
         file = self._written_to(tuning)
+        check_start([next(replace(tuning.study, rules={}).cells())], self.out, self.executor)
         with stopping() as stopper:
             observers = [StudyProgress(executor.workers)]
             outcome = tune(tuning, self.out, executor, observers=observers, stop=stopper)
@@ -88,18 +90,17 @@ class Tune(WorkerOptions):
 
 
 def _table(outcome: TuningResult) -> list[str]:
+    from cycletime.studies.scores import value_text
+
     names = outcome.tuning.names
     shown = outcome.ranking[:_SHOWN]
     rows = [["place", *names, "mean return", "s.e.", "n"]]
-    rows += [[str(place), *_values(trial, names), *_mean(trial)] for place, trial in enumerate(shown, start=1)]
+    values = [[value_text(trial.point[name]) for name in names] for trial in shown]
+    rows += [[str(place), *values[place - 1], *_mean(trial)] for place, trial in enumerate(shown, start=1)]
     lines = align_columns(rows, right=range(len(rows[0])), underlined=False)
     left = len(outcome.ranking) - len(shown)
     troubles = [f"trial {trial.number}: {trial.trouble}" for trial in outcome.ranking if trial.trouble]
     return [*lines, *([f"and {left} more, in ranking.json"] if left else []), *troubles[:_SHOWN]]
-
-
-def _values(trial: Trial, names: list[str]) -> list[str]:
-    return [f"{value:.6g}" if isinstance(value := trial.point[name], float) else str(value) for name in names]
 
 
 def _mean(trial: Trial) -> list[str]:
@@ -133,6 +134,9 @@ def _sentences(outcome: TuningResult) -> list[str]:
             f"The winner is better than {len(outcome.against_others) - len(undecided)} of "
             f"{len(outcome.against_others)} other trials; for {len(undecided)} that is not decided by the data."
         )
+    if ties := sum(trial.scores == outcome.winner.scores for trial in outcome.ranking[1:]):
+        others = "1 other trial has" if ties == 1 else f"{ties} other trials have"
+        told.append(f"{others} exactly the winner's scores, as where what was tried changes nothing.")
     seeds = tuning.fresh_seed_range()
     which = f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
     if fall is None:

@@ -49,10 +49,8 @@ def choose_form(kernel: str) -> Form:
     there, least = (
         f"{count / 1024:.4g} KB" for count in (card["sharedMemPerBlockOptin"], FORMS[kernel][-1].shared_bytes)
     )
-    raise NoGpuError(
-        f"{card['name'].decode()} gives a thread block {there} of shared memory: the engine cuda needs {least}, which "
-        "cards of compute capability 8.0 and more have."
-    )
+    needed = f"the engine cuda needs {least}, which cards of compute capability 8.0 and more have"
+    raise NoGpuError(f"{card['name'].decode()} gives a thread block {there} of shared memory: {needed}.")
 
 
 def _runtime_error_text(cupy: Any, error: Exception) -> str:  # noqa: ANN401 - a module without types
@@ -149,10 +147,9 @@ def _cuda_version(number: int) -> str:
 
 def check_memory(name: str, free: int, needed: int) -> None:
     if free < needed:
-        raise NoGpuError(
-            f"{name} has {free / 2**20:,.0f} MiB free, and the runs need {needed / 2**20:,.0f} MiB: end what else "
-            "computes there, or give fewer runs with smaller batches."
-        )
+        remedy = "end what else computes there, or give fewer runs with smaller batches"
+        sizes = f"{free / 2**20:,.0f} MiB free, and the runs need {needed / 2**20:,.0f} MiB"
+        raise NoGpuError(f"{name} has {sizes}: {remedy}.")
 
 
 def _errors_of(cupy: Any) -> tuple[type[Exception], ...]:  # noqa: ANN401 - a module without types

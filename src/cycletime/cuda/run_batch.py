@@ -148,10 +148,9 @@ class CudaRunBatch(RunBatch):
             return True
         if queue.entered:
             return False
-        raise NoGpuError(
-            f"{self.device.card.name} has {free / 2**20:,.0f} MiB free, and a run needs {needed / 2**20:,.0f} MiB: "
-            "end what else computes there, or give a smaller replay_capacity."
-        )
+        remedy = "end what else computes there, or give a smaller replay_capacity"
+        sizes = f"{free / 2**20:,.0f} MiB free, and a run needs {needed / 2**20:,.0f} MiB"
+        raise NoGpuError(f"{self.device.card.name} has {sizes}: {remedy}.")
 
     def _most_records(self, run: int) -> int:
         """Room for the episodes of a run: of all of it, where they are few, and at least of one learning period."""

@@ -52,8 +52,7 @@ class Evaluation:
                 pass
         for each in seen:
             if not np.isfinite(each.total_reward):
-                raise InputError(
-                    f"The return of the episode with seed {self.seed + each.number} is {each.total_reward}: the policy "
-                    f"meets what it never saw in training at {self.policy.dt}, so try it nearer to that."
-                )
+                why = f"the policy meets what it never saw in training at {self.policy.dt}, so try it nearer to that"
+                episode = f"The return of the episode with seed {self.seed + each.number}"
+                raise InputError(f"{episode} is {each.total_reward}: {why}.")
         return seen

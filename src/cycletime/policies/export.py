@@ -181,17 +181,13 @@ def check_against_jax(policy: SavedPolicy, act: Callable[[NDArray[np.float32]], 
     observations = random.standard_normal((OBSERVATIONS, policy.network.observation_size)).astype(np.float32)
     expected = jax_actions(policy, observations)
     if not np.isfinite(expected).all():
-        raise InputError(
-            f"The policy of {policy.world} after {policy.env_steps} environment steps gives actions that are "
-            "not finite: its training has diverged, and it cannot be exported."
-        )
+        given = f"The policy of {policy.world} after {policy.env_steps} environment steps gives actions"
+        raise InputError(f"{given} that are not finite: its training has diverged, and it cannot be exported.")
     scale = np.maximum(policy.bounds.half, np.abs(expected))
     worst = float(np.max(np.abs(act(observations) - expected) / scale))
     if not worst <= TOLERANCE:
-        raise InputError(
-            f"{name} differs from the JAX policy by up to {worst:.1e}, and {TOLERANCE:.0e} is allowed: "
-            "nothing was written."
-        )
+        allowed = f"{TOLERANCE:.0e} is allowed: nothing was written"
+        raise InputError(f"{name} differs from the JAX policy by up to {worst:.1e}, and {allowed}.")
     return worst
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cycletime.reports.formatting import difference_text, dt_text, estimate_text, join_words, sign_text
 from cycletime.reports.summary import MOST_SEEDS, POWER, BestCycleTime, Summary, seeds_needed
 from cycletime.statistics import Comparison
-from cycletime.studies.plan import random_starts
+from cycletime.studies.plan import untrained
 from cycletime.studies.scores import AS_GIVEN, RunOutcome, StudyScores
 
 _MISSING_RUNS: Mapping[RunOutcome, str] = {
@@ -55,7 +55,7 @@ def completeness(scores: StudyScores) -> tuple[str, ...]:
         sentences.append(
             "Runs without a score are left out of means, so that rules which have some look better than they are."
         )
-    sentences += [*scores.folder.damage(), *random_starts(run.spec for run in scores.runs())]
+    sentences += [*scores.folder.damage(), *untrained(run.spec for run in scores.runs())]
     if remarks:
         why = join_words(sorted({remark for run in remarks for remark in run.result["remarks"]})[:2])
         sentences.append(f"Stopped, and not resumed bit for bit: {len(remarks):,} of the runs ({why}).")

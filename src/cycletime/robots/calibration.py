@@ -75,14 +75,10 @@ class Calibration:
         }[self.way]
         taken = f"here act takes {_ms(self.act.p99_s)} and learn {_ms(self.learn.p99_s)}, {self.way.replace('_', ' ')}"
         if not self._is_held:
-            raise InputError(
-                f"The robot stops when it is told nothing for {self.holds_s:g} s, of which {_USABLE:.0%} may be used: "
-                f"{taken}. Take a smaller network{remedy}."
-            )
-        raise InputError(
-            f"The cycle time is {self.dt}, which is too short: {taken}, and {_USABLE:.0%} of a cycle may be used. "
-            f"Give at least {self.shortest_dt}{remedy}."
-        )
+            why = f"{self.holds_s:g} s, of which {_USABLE:.0%} may be used: {taken}. Take a smaller network{remedy}"
+            raise InputError(f"The robot stops when it is told nothing for {why}.")
+        short = f"{taken}, and {_USABLE:.0%} of a cycle may be used. Give at least {self.shortest_dt}{remedy}"
+        raise InputError(f"The cycle time is {self.dt}, which is too short: {short}.")
 
 
 def calibrate(

@@ -159,16 +159,13 @@ class RealTimeLoop:
         check_precision(jnp.float32)
         _ = send_receive_env_of(self.env), self.cycle_steps
         if float(self.env_dt) >= (holds_s := action_hold_s(self.robot)):
-            raise InputError(
-                f"The environment's step is {self.env_dt}, with which actions are sent again: the robot stops when it "
-                f"is told nothing for {holds_s:g} s, so give a shorter one."
-            )
+            why = f"the robot stops when it is told nothing for {holds_s:g} s, so give a shorter one"
+            raise InputError(f"The environment's step is {self.env_dt}, with which actions are sent again: {why}.")
         check_cycle(self.agent.exploration, self.dt)
         if self.learner == "background" and self.agent.learns_from >= self.agent.capacity:
-            raise InputError(
-                f"learner is 'background', and {type(self.agent).__name__} learns from what its newest policy did: "
-                "learn inline, with PPO between episodes by learn_when='episode_end'."
-            )
+            remedy = "learn inline, with PPO between episodes by learn_when='episode_end'"
+            learns = f"{type(self.agent).__name__} learns from what its newest policy did"
+            raise InputError(f"learner is 'background', and {learns}: {remedy}.")
 
     @property
     def robot(self) -> RealTimeEnv:

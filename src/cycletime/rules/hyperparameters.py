@@ -241,7 +241,8 @@ class Hyperparameters:
         if isinstance(rule, Rule):
             known = [quantity.field for quantity in self.quantities]
             for name in (field for field in rule.laws if field not in known):
-                has = f"{self.algorithm} has {', '.join(known)}{did_you_mean(name, known)}"
+                near = import_module("cycletime.libraries.synonyms").name_hint(name, self.algorithm, known)
+                has = f"{self.algorithm} has {', '.join(known)}{near}"
                 raise InputError(f"Rule {rule.name!r} has a law for {name!r}: {has}")
             if self.rules.get(rule.name, rule) != rule:
                 raise InputError(f"{rule.name!r} is the name of another rule of {self.algorithm}: give yours its own.")

@@ -149,7 +149,7 @@ def power_with_floor(steps: float) -> Law:
     longer cycles. At shorter cycles every horizon has more steps, and the floor says nothing.
     """
     if not _is_finite(steps) or steps <= 0:
-        raise InputError(f"steps is {steps!r}: it must be a finite number greater than 0.")
+        raise InputError(f"The floor is {steps!r} steps: it must be a finite number greater than 0.")
     return Law(
         f"{POWER.name}, at least {_digits(steps)} steps",
         f"max(x0^rho, min(x0, e^(-1/{_digits(steps)})))",

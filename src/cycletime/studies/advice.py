@@ -15,8 +15,7 @@ from cycletime.agents.checks import check_counts
 from cycletime.bounded import read_bounded_text
 from cycletime.duration import Duration, cycle_steps
 from cycletime.errors import InputError, unknown_name_error
-from cycletime.rules import recommend, recommend_for
-from cycletime.rules.rule import Recommendation
+from cycletime.rules import recommend
 from cycletime.statistics import Comparison, Judgement, SequentialDesign, mean_and_error
 from cycletime.statistics.means import percent
 from cycletime.statistics.sequential import FIRST_RUNS
@@ -26,7 +25,12 @@ from cycletime.studies.spec import Cell, StudySpec, Tuned
 from cycletime.training.atomic_files import make_folder, write_whole
 from cycletime.training.engine import AUTO
 from cycletime.training.external import ExternalAgent, TrainerSpec, tuned_hyperparameters
-from cycletime.training.make_specs import agent_values, algorithms_with_rules, known_algorithms, tunable_names
+from cycletime.training.make_specs import (
+    agent_values,
+    algorithms_with_rules,
+    known_algorithms,
+    tunable_names,
+)
 from cycletime.training.sealed_json import check_seal, error_reason, parse_json, sealed_text
 from cycletime.training.spec import refuse_longer_than
 from cycletime.training.toml_files import MOST_BYTES_KEPT
@@ -78,14 +82,9 @@ class Question:
         percent(self.confidence)
         if isinstance(self.world, ClosedFormWorld):
             refuse_longer_than(self.world.task.time_limit, self.present)
-        object.__setattr__(self, "rule", self.rule or self._recommended().rule)
+        given = self.algorithm, self.values, self.others, self.present, self.tuned_fields
+        object.__setattr__(self, "rule", self.rule or recommend(tuned_hyperparameters(self.trainer, *given)).rule)
         object.__setattr__(self, "real_time", self.real_time and self.trainer is None)
-
-    def _recommended(self) -> Recommendation:
-        if self.trainer is None:
-            return recommend_for(self.algorithm, self.values, self.tuned_fields)
-        given = self.values, self.others, self.present, self.tuned_fields
-        return recommend(tuned_hyperparameters(self.trainer, self.algorithm, *given))
 
     def candidates(self, env_dt: Duration) -> tuple[tuple[Duration, ...], dict[str, str]]:
         """Cycle times that the environment can run, the present one among them; and why others are left out."""
@@ -317,9 +316,8 @@ def read_advice(folder: Path) -> dict[str, Any] | None:
         data = check_seal(parse_json(read_bounded_text(file, MOST_BYTES_KEPT).encode()))
         version = data["format"]
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"{file} cannot be read: {error_reason(error)}. Delete it, and the same command goes on: runs stay."
-        ) from error
+        remedy = "Delete it, and the same command goes on: runs stay."
+        raise InputError(f"{file} cannot be read: {error_reason(error)}. {remedy}") from error
     if version != FORMAT:
         raise InputError(f"{file} has the format {version}, and this version of cycletime reads {FORMAT}.")
     return data

@@ -137,10 +137,9 @@ def affordable_env_steps(question: Question, dts: Sequence[Duration], spending: 
     steps = {dt: agent.random_steps + MIN_UPDATES * agent.period for dt, agent in question.agents(dts).items()}
     least = max(ceil(count * (dt / spending.env_dt)) for dt, count in steps.items())
     if env_steps < least:
-        raise InputError(
-            f"The budget has room for runs of {env_steps:,} environment steps with {len(dts)} candidates, and learning "
-            f"needs at least {least:,}: give a larger budget, fewer --dts, or --env-steps yourself."
-        )
+        room = f"The budget has room for runs of {env_steps:,} environment steps with {len(dts)} candidates"
+        remedy = "give a larger budget, fewer --dts, or --env-steps yourself"
+        raise InputError(f"{room}, and learning needs at least {least:,}: {remedy}.")
     return env_steps
 
 
@@ -190,11 +189,11 @@ class SequentialSearch:
         spent_h = self.advice.question.simulated_h(done, self.advice.env_dt)
         if not self.spending.has_room(needed.wall_s, spent_h, needed.simulated_h):
             if look == 1:
-                raise InputError(
-                    f"The first look, {needed.runs} runs of {self.advice.question.env_steps:,} environment steps, "
-                    f"takes about {needed.wall_s / 60:,.2g} min here and {needed.simulated_h:,.3g} simulated hours, "
-                    f"and the budget is {self.spending.budget}: give a larger budget, fewer --dts or fewer --env-steps."
-                )
+                runs = f"{needed.runs} runs of {self.advice.question.env_steps:,} environment steps"
+                takes = f"{needed.wall_s / 60:,.2g} min here and {needed.simulated_h:,.3g} simulated hours"
+                remedy = "give a larger budget, fewer --dts or fewer --env-steps"
+                budget = f"the budget is {self.spending.budget}: {remedy}"
+                raise InputError(f"The first look, {runs}, takes about {takes}, and {budget}.")
             return "budget"
         if not self.begun:
             self._write()
@@ -288,9 +287,8 @@ def advise(
         question, env_steps=kept.get("env_steps", question.env_steps) if env_steps is None else env_steps
     )
     if kept and (other := differences(kept, question.as_json())):
-        raise InputError(
-            f"{path} holds the answer to another question, with {other}: give another folder, or that question again."
-        )
+        remedy = "give another folder, or that question again"
+        raise InputError(f"{path} holds the answer to another question, with {other}: {remedy}.")
     with nullcontext() if isinstance(question.world, ClosedFormWorld) else owning_children():
         facts = world_facts(question.world, question.present, discrete=question.trainer is not None)
         dts, not_tried = question.candidates(facts.env_dt)

@@ -14,6 +14,7 @@ from cycletime.studies.spec import Cell, StudySpec
 from cycletime.training.engine import engine_for
 from cycletime.training.external import ExternalAgent
 from cycletime.training.spec import RunSpec
+from cycletime.training.toml_files import trained_otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,9 @@ class Plan:
         return min(workers, sum(math.ceil(len(group) / self.batch_size(group, workers)) for group in groups))
 
     def notes(self) -> tuple[str, ...]:
-        told = [*random_starts(cell.spec for cell in self.cells)]
+        told = [*untrained(cell.spec for cell in self.cells)]
+        for tuned in self.study.tuned.values():
+            told += trained_otherwise(tuned.source, **self.study.trained_by())
         for agent, dt in ((cell.agent, cell.dt) for cell in self.cells if isinstance(cell.agent, ExternalAgent)):
             told += [f"{agent.algorithm} at {dt}: {each}" for each in agent.notes]
         return tuple(f"note: {each}" for each in dict.fromkeys(told))
@@ -101,16 +104,19 @@ class Plan:
         return seconds / 3600
 
 
-def random_starts(specs: Iterable[RunSpec]) -> tuple[str, ...]:
-    """A sentence for each task and algorithm whose runs end within their random start."""
-    found = {
-        f"{spec.world.name} {spec.algorithm}": random
-        for spec in specs
-        if (dt := spec.world.env_dt)
-        and (random := spec.agent.random_steps * cycle_steps(spec.dt, dt)) >= spec.env_steps
-    }
-    end = "environment steps, so that the policy never acts."
-    return tuple(f"{name}: the random start lasts {random:,} {end}" for name, random in found.items())
+def untrained(specs: Iterable[RunSpec]) -> tuple[str, ...]:
+    """A sentence for each task and algorithm whose runs end within their random start, or before they learn."""
+    found: dict[str, str] = {}
+    for spec in specs:
+        if spec.world.env_dt is None:
+            continue
+        cycle, name = cycle_steps(spec.dt, spec.world.env_dt), f"{spec.world.name} {spec.algorithm}"
+        random, first = spec.agent.random_steps * cycle, spec.agent.learns_from * cycle
+        if random >= spec.env_steps:
+            found[name] = f"the random start lasts {random:,} environment steps, so that the policy never acts."
+        elif first > spec.env_steps:
+            found[name] = f"a batch at {spec.dt} takes {first:,} environment steps, so that nothing is learned."
+    return tuple(f"{name}: {told}" for name, told in found.items())
 
 
 def run_names(cell: Cell, seeds: Sequence[int]) -> tuple[str, ...]:

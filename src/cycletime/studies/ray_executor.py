@@ -52,10 +52,8 @@ class RayExecutor(Executor):
                     socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT_S).close()
                 ray.init(address=address, **quiet)
             except (OSError, ValueError, RuntimeError) as error:
-                raise InputError(
-                    f"There is no Ray cluster at {address!r} ({first_line(error)}): give "
-                    "auto, HOST:PORT or ray://HOST:PORT, or leave out the address to start one here."
-                ) from error
+                remedy = "give auto, HOST:PORT or ray://HOST:PORT, or leave out the address to start one here"
+                raise InputError(f"There is no Ray cluster at {address!r} ({first_line(error)}): {remedy}.") from error
         there = ray.cluster_resources()
         room = int(there.get("CPU", 0))
         if gpus:

@@ -40,10 +40,9 @@ def check_axes(study: StudySpec) -> None:
             raise InputError(f"The study {study.name!r} has {words} twice in its {called}: give each once.")
     named = {name: None for names in study.rules.values() for name in names}
     if unused := next((name for name in study.own_rules if name not in named), None):
-        raise InputError(
-            f"own_rules has {unused!r}, which is none of the study's rules ({', '.join(named) or 'none'}): name it "
-            f"there, or leave it out{did_you_mean(unused, named)}"
-        )
+        remedy = f"name it there, or leave it out{did_you_mean(unused, named)}"
+        used = ", ".join(named) or "none"
+        raise InputError(f"own_rules has {unused!r}, which is none of the study's rules ({used}): {remedy}")
     for seed in study.seeds:
         if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 2**32:
             raise InputError(f"seeds has {quote(seed)}: a seed is a whole number from 0 to below 2**32.")
@@ -59,10 +58,8 @@ def check_points(study: StudySpec, algorithm: str) -> None:
     seen: set[frozenset[tuple[str, Any]]] = set()
     for point in points:
         if point.keys() != points[0].keys():
-            raise InputError(
-                f"points has one with {', '.join(points[0]) or 'nothing'} and one with "
-                f"{', '.join(point) or 'nothing'}: give all the same names."
-            )
+            ours, theirs = (", ".join(each) or "nothing" for each in (points[0], point))
+            raise InputError(f"points has one with {ours} and one with {theirs}: give all the same names.")
         key = frozenset((name, _hashable(name, value)) for name, value in point.items())
         if key in seen:
             shown = {name: str(value) if name == "dt" else value for name, value in point.items()}
@@ -116,8 +113,8 @@ class Tuned:
     dt: Duration | None
     """None if they hold at every cycle time, and no rule carries them."""
     values: Grid = field(default_factory=dict)
-    source: Mapping[str, Any] | None = None
-    """The name and the hash of the file of tuned values that they are from, if they are from one."""
+    source: Mapping[str, Any] = field(default_factory=dict)
+    """Where they are from, if that is a file of tuned values: its name and hash, and what it says of its tuning."""
 
 
 @dataclass(frozen=True)
@@ -194,6 +191,11 @@ class StudySpec:
                     raise InputError(f"set has {name!r}: it is a tuned value of {algorithm}, so give it in 'tuned'.")
             check_points(self, algorithm)
 
+    def trained_by(self) -> dict[str, Any]:
+        """Who trains, and the environments of each run, as files of tuned values say it."""
+        label, own = ("cycletime", self) if self.trainer is None else (self.trainer.label, self.trainer)
+        return {"trainer": label, "num_envs": own.num_envs}
+
     def check_size(self) -> None:
         if self.size > MAX_RUNS:
             raise InputError(f"The study {self.name!r} has {self.size:,} runs: it may have {MAX_RUNS:,} at most.")
@@ -201,7 +203,7 @@ class StudySpec:
     def check_worlds(self) -> None:
         for world in self.worlds:
             refuse_unknown_env(world)
-            refuse_budget_without_episode(world, self.env_steps, self.num_envs)
+            refuse_budget_without_episode(world, self.env_steps, self.trained_by()["num_envs"])
 
     def check_runs(self, here: bool = False) -> None:
         """Refuse what a run would be refused for; with `here` also what its trainer lacks on this machine."""

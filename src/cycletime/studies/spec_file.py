@@ -12,15 +12,15 @@ from typing import Any
 from cycletime.bounded import read_bounded_text
 from cycletime.duration import Duration, typed_duration
 from cycletime.errors import InputError, quote, unknown_name_error
-from cycletime.libraries.synonyms import find_synonym, name_hint, refuse_two_values
-from cycletime.rules import ALGORITHMS, recommend, recommend_for
-from cycletime.rules.rule import own_rules_as_table, parse_own_rules
+from cycletime.libraries.synonyms import find_synonym, name_hint, our_fields, refuse_two_values
+from cycletime.rules import ALGORITHMS, recommend
+from cycletime.rules.rule import HORIZON_FIELDS, own_rules_as_table, parse_own_rules
 from cycletime.studies.spec import HANG_TIMEOUT, MAX_RUNS, Grid, Point, StudySpec, Tuned
 from cycletime.training.engine import AUTO
 from cycletime.training.external import BUILT_IN, TrainerSpec, read_trainer, tuned_hyperparameters
 from cycletime.training.make_specs import TUNABLE, algorithms_with_rules, known_algorithms, tunable_names
 from cycletime.training.spec import AGENTS
-from cycletime.training.toml_files import MOST_BYTES, check_plain, read_toml, read_tuned
+from cycletime.training.toml_files import ABOUT_TUNING, MOST_BYTES, check_plain, read_toml, read_tuned
 from cycletime.training.worlds import ClosedFormWorld, ForeignEnv, GymnasiumEnv, World
 
 _COUNTS = {each.name for kind in AGENTS.values() for each in fields(kind) if str(each.type).startswith("int")}
@@ -37,7 +37,7 @@ def read_values(
         if isinstance(own, str):
             read = read_tuned(folder / own)
             values = read.of(algorithm)
-            source = {"file": own, "sha256": read.sha256}
+            source = {"file": own, "sha256": read.sha256, **values.about}
             tuned[algorithm] = _tuned(algorithm, {"dt": values.dt, **values.values, "from": source}, trainer)
             # Fields that the study sets itself come before those of the file.
             file_s = {name: (value,) for name, value in values.others.items()}
@@ -63,12 +63,10 @@ def _tuned(algorithm: str, table: Mapping[str, Any], trainer: TrainerSpec | None
     if "from" not in table:
         return Tuned(dt, grid)
     source = table["from"] if isinstance(table["from"], Mapping) else {}
-    kept = {key: source.get(key) for key in ("file", "sha256")}
-    if not all(isinstance(value, str) for value in kept.values()):
-        raise InputError(
-            f"tuned has from = {quote(table['from'])}: it is for what study.json keeps of a file of tuned values."
-        )
-    return Tuned(dt, grid, kept)
+    if not all(isinstance(source.get(key), str) for key in ("file", "sha256")):
+        use = "it is for what study.json keeps of a file of tuned values"
+        raise InputError(f"tuned has from = {quote(table['from'])}: {use}.")
+    return Tuned(dt, grid, {key: source[key] for key in ("file", "sha256", *ABOUT_TUNING) if key in source})
 
 
 def _others(table: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, Grid]:
@@ -86,10 +84,8 @@ def _points(table: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, 
     by_algorithm = given if isinstance(given, Mapping) else dict.fromkeys(algorithms, given)
     for points in by_algorithm.values():
         if not isinstance(points, list) or not points or not all(isinstance(each, Mapping) and each for each in points):
-            raise InputError(
-                f"points is {quote(points)}: it must be a list of tables, such as [{{ discount = 0.99 }}, "
-                "{ discount = 0.9 }]."
-            )
+            needed = "it must be a list of tables, such as [{ discount = 0.99 }, { discount = 0.9 }]"
+            raise InputError(f"points is {quote(points)}: {needed}.")
         for name, value in (item for point in points for item in point.items()):
             if isinstance(value, Mapping) or (isinstance(value, list) and name != "hidden"):
                 raise InputError(f"points has {name} = {quote(value)}: a point has one value for each name.")
@@ -171,7 +167,7 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
                 near = f"; {key} is {theirs.ours} here, in the table {place}."
             raise InputError(f"{key!r} is nothing that a study has: it has {', '.join(sorted(_KNOWN_KEYS))}{near}")
     zoo = trainer.get("zoo") if isinstance(trainer := table.get("trainer"), Mapping) else None
-    table = _with_trainers_num_envs(_with_zoo_entry(table, folder))
+    own, table = table.get("set", {}), _with_trainers_num_envs(_with_zoo_entry(table, folder))
     algorithms = tuple(_as_list(table, "algorithm"))
     trainer = read_trainer(table["trainer"], folder) if "trainer" in table else None
     for algorithm in algorithms:
@@ -179,10 +175,8 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
             raise unknown_name_error(algorithm, "an algorithm", known_algorithms(trainer))
     tuned, others, points = read_values(table, algorithms, folder, trainer)
     if trainer is not None:  # values that nobody tuned are from no cycle time
-        for algorithm, values in tuned.items():
-            first = {name: tried[0] for name, tried in values.values.items() if tried}
-            said = {name: tried[0] for name, tried in others.get(algorithm, {}).items() if tried}
-            refuse_two_values(trainer.words, algorithm, first, said, f" in [set] or {zoo}" if zoo else "")
+        for algorithm in others.keys() & tuned.keys():
+            others[algorithm] = _said_once(trainer, algorithm, tuned[algorithm], others[algorithm], zoo, own)
         tuned = {**dict.fromkeys(algorithms, Tuned(None)), **tuned}
     worlds = _worlds(table, trainer)
     name, patience, hang_timeout = _required(table, "name"), table.get("patience", HANG_TIMEOUT), None
@@ -213,6 +207,18 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
     )
 
 
+def _said_once(
+    trainer: TrainerSpec, algorithm: str, tuned: Tuned, said: Grid, zoo: str | None, own: Mapping[str, Any]
+) -> Grid:
+    """What is set in a trainer's words; a tuning began from the Zoo's entry, so that its values come before that."""
+    if zoo and tuned.source:
+        ours = our_fields(trainer.words, algorithm)
+        said = {name: tried for name, tried in said.items() if name in own or ours.get(name) not in tuned.values}
+    first, theirs = ({name: tried[0] for name, tried in grid.items() if tried} for grid in (tuned.values, said))
+    refuse_two_values(trainer.words, algorithm, first, theirs, f" in [set] or {zoo}" if zoo else "")
+    return said
+
+
 def study_table(study: StudySpec) -> dict[str, Any]:
     """The table that `study_from_table` reads as this study, for JSON or TOML."""
     tasks = [world for world in study.worlds if isinstance(world, ClosedFormWorld)]
@@ -236,7 +242,7 @@ def study_table(study: StudySpec) -> dict[str, Any]:
         "tuned": {
             algorithm: {
                 **({"dt": str(tuned.dt)} if tuned.dt else {}),
-                **({} if tuned.source is None else {"from": dict(tuned.source)}),
+                **({"from": dict(tuned.source)} if tuned.source else {}),
                 **_grid_table(tuned.values),
             }
             for algorithm, tuned in study.tuned.items()
@@ -389,15 +395,13 @@ def _rules(
 
 
 def _recommended(algorithm: str, tuned: Tuned | None, others: Grid, trainer: TrainerSpec | None) -> str:
-    if tuned is None:
-        return recommend_for(algorithm, {}).rule
-    tuning_chose = [name for name, tried in tuned.values.items() if tuned.source or len(tried) > 1]
-    first = {name: tried[0] for name, tried in tuned.values.items() if tried}
-    if trainer is None:
-        return recommend_for(algorithm, first, tuning_chose).rule
+    tuned = tuned or Tuned(Duration("16ms"))
     assert tuned.dt is not None, "what is from no cycle time is not carried"
-    set_ = {name: tried[0] for name, tried in others.items()}
-    return recommend(tuned_hyperparameters(trainer, algorithm, first, set_, tuned.dt, tuning_chose)).rule
+    several = [name for name, tried in tuned.values.items() if len(tried) > 1]
+    tuned_fields = (*several, *tuned.source.get("searched", ()))
+    said = {name: tried[0] for name, tried in others.items() if tried}
+    decays = {name: tried[0] for name, tried in tuned.values.items() if tried and name in HORIZON_FIELDS}
+    return recommend(tuned_hyperparameters(trainer, algorithm, decays, said, tuned.dt, tuned_fields)).rule
 
 
 def _seeds(table: Mapping[str, Any]) -> tuple[int, ...]:

@@ -57,11 +57,13 @@ class Study(StudySpec):
             stop: Asked about twice a second; when it returns True, workers save and exit.
         """
         from cycletime.studies.executors import make_executor
+        from cycletime.studies.hardware_estimates import check_start
         from cycletime.studies.progress import StudyProgress
         from cycletime.studies.worker_pool import run_study
 
-        folder = StudyFolder.create(Path(out), self)
         chosen = make_executor(executor, self.device, workers)
+        check_start(self.cells(), Path(out), executor)
+        folder = StudyFolder.create(Path(out), self)
         run_study(folder, chosen, observers=[StudyProgress(chosen.workers)] if progress else [], stop=stop)
         return StudyResults(folder)
 

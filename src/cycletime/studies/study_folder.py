@@ -36,7 +36,7 @@ from cycletime.training.finished_run import FinishedRun
 from cycletime.training.policy_file import SavedPolicy
 from cycletime.training.run_folder import RunFolder, checkpoints_of
 from cycletime.training.run_recorder import SAVE_ALL, SaveOptions
-from cycletime.training.run_store import Store
+from cycletime.training.run_store import Store, code_of
 from cycletime.training.sealed_json import check_seal, error_reason, is_count, parse_json, sealed_text
 from cycletime.training.spec import RunSpec
 from cycletime.training.toml_files import MOST_BYTES_KEPT
@@ -135,10 +135,8 @@ class StudyFolder:
         if before is not None and before.study.name != study.name:
             raise InputError(f"{path} holds the study {before.study.name!r}, not {study.name!r}: give another folder.")
         if before is not None and (began := _engine_label(before.study)) != (now := _engine_label(study)):
-            raise InputError(
-                f"The study in {path} began on {began}, and is now to go on with {now}: its runs would not be "
-                "comparable bit for bit, so give the same engine, or another folder."
-            )
+            remedy = "its runs would not be comparable bit for bit, so give the same engine, or another folder"
+            raise InputError(f"The study in {path} began on {began}, and is now to go on with {now}: {remedy}.")
         folder = cls(path, study, keep or (before.keep if before else SAVE_ALL))
         for each in (folder.leases, folder.runs):  # in this order: the first one is a sign
             make_folder(each)
@@ -161,10 +159,8 @@ class StudyFolder:
                 data = check_seal(data, known=("format", "study", "keep"))
                 return cls(path, study_from_table(data["study"]), SaveOptions(**data["keep"]))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-            raise InputError(
-                f"{file} cannot be read as a study: {error_reason(error)}. Put it back, or delete it and run the "
-                "study's file again: what is done stays."
-            ) from error
+            remedy = "Put it back, or delete it and run the study's file again: what is done stays."
+            raise InputError(f"{file} cannot be read as a study: {error_reason(error)}. {remedy}") from error
         raise InputError(f"{file} has the format {version}, and this version of cycletime reads {FORMAT}.")
 
     @cached_property
@@ -180,10 +176,8 @@ class StudyFolder:
 
     def check_in_place(self) -> None:
         if not self.is_in_place:
-            raise RunError(
-                f"The study's folder {self.path} was moved or deleted while it was run: nothing more is written there. "
-                "What was saved before goes on where the folder is now."
-            )
+            stays = "nothing more is written there. What was saved before goes on where the folder is now"
+            raise RunError(f"The study's folder {self.path} was moved or deleted while it was run: {stays}.")
 
     @staticmethod
     def of_run(run: Path) -> Path | None:
@@ -249,14 +243,14 @@ class StudyFolder:
         return [*sentences, *self.disputes()]
 
     def disputes(self) -> list[str]:
-        """What files that were copied here must not bring: other scores of a run, or runs of another kernel's code."""
-        kernels: dict[str, dict[str, Path]] = {}  # by algorithm and kernel, the first of its files
+        """What must not be beside each other: other scores of a run, or runs of other code of a kernel or a trainer."""
+        codes: dict[tuple[str, str], dict[str, Path]] = {}  # by algorithm and kind, of each code its first file
         for bundle in self.store.bundles.values():
             for about in bundle.about:
                 machine = about["result"].get("machine")
-                if isinstance(machine, dict) and (kernel := machine.get("kernel")) is not None:
-                    of_algorithm = kernels.setdefault(str(about["spec"].get("algorithm")), {})
-                    of_algorithm.setdefault(str(kernel), bundle.path)
+                if isinstance(machine, dict) and (code := code_of(machine)):
+                    of_kind = codes.setdefault((str(about["spec"].get("algorithm")), code[0]), {})
+                    of_kind.setdefault(code[1], bundle.path)
         return [
             *(
                 f"{name} has other scores in {other} than in {first.name} beside it, which are taken: remove one of "
@@ -264,10 +258,10 @@ class StudyFolder:
                 for name, (first, other) in self.store.disputed.items()
             ),
             *(
-                f"{path} has runs of {algorithm} by the kernel {kernel}, and others here are by another, so that their "
-                "bits are not comparable: remove the files of one of them."
-                for algorithm, files in kernels.items()
-                for kernel, path in (files.items() if len(files) > 1 else ())
+                f"{path} has runs of {algorithm} by the {kind} {code}, and others here are by another, so that they "
+                "are not comparable: remove the files of one of them, or take a new folder."
+                for (algorithm, kind), files in codes.items()
+                for code, path in (files.items() if len(files) > 1 else ())
             ),
         ]
 
@@ -305,10 +299,8 @@ def check_folder_free(path: Path, what: str = "study", signs: Sequence[str] = _M
     with disk_errors(path):
         there = sorted(each.name for each in path.iterdir() if not each.name.startswith("."))
     if there:
-        raise InputError(
-            f"{str(path)!r} is not a {what}, and has other things in it, such as {there[0]!r}: give a "
-            "new folder or an empty one."
-        )
+        other = f"has other things in it, such as {there[0]!r}: give a new folder or an empty one"
+        raise InputError(f"{str(path)!r} is not a {what}, and {other}.")
 
 
 def format_states(counts: Mapping[RunState, int], folder: Path | None = None) -> str:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from cycletime.errors import InputError, RunError
 from cycletime.extras import require_extras
+from cycletime.libraries.synonyms import our_fields
 from cycletime.statistics import Comparison, Estimate, compare, holm, mean_and_error
 from cycletime.studies.events import StudyObserver
 from cycletime.studies.scores import RunScore, read_cells
@@ -39,7 +40,9 @@ from cycletime.training.toml_files import TunedValues, read_json, write_tuned
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
-_MACHINE_FIELDS = ("cycletime", "jax", "jaxlib", "device", "processor", "python")
+_MACHINE_FIELDS = ("cycletime", "processor", "python")
+_JAX_FIELDS = ("jax", "jaxlib", "device")
+"""Of our own agents; of another trainer its script and its packages count."""
 
 
 @dataclass(frozen=True)
@@ -100,17 +103,19 @@ class TuningResult:
 
     def tuned(self) -> TunedValues:
         tuning, algorithm = self.tuning, self.tuning.algorithm
-        agent = tuning.cell(self.winner.point).agent
+        agent, trainer = tuning.cell(self.winner.point).agent, tuning.study.trainer
         others = [*tuning.of([self.winner.point]).others.get(algorithm, {}), *self.winner.point]
-        tunable = tunable_names(algorithm, tuning.study.trainer)
-        names = [name for name in dict.fromkeys(others) if name not in tunable]
-        values = agent_values(agent, tunable)
-        if isinstance(agent, ExternalAgent):
-            return TunedValues(tuning.dt, values, {name: agent.settings[name] for name in names})
-        return TunedValues(tuning.dt, values, agent_values(agent, names))
+        values = agent_values(agent, tunable_names(algorithm, trainer))
+        ours = our_fields(trainer.words, algorithm) if trainer and trainer.words else {}
+        # What is said in a library's words and carried is among the values already.
+        names = [name for name in dict.fromkeys(others) if ours.get(name, name) not in values]
+        further = agent.settings if isinstance(agent, ExternalAgent) else agent_values(agent, names)
+        searched = list(dict.fromkeys(ours.get(name, name) for name in tuning.names))
+        about = {"searched": searched, **tuning.study.trained_by()}
+        return TunedValues(tuning.dt, values, {name: further[name] for name in names}, about)
 
     def origin(self) -> dict[str, Any]:
-        tuning, env_dt_s = self.tuning, self.env_dt_s
+        tuning, env_dt_s, trainer = self.tuning, self.env_dt_s, self.tuning.study.trainer
         hours = None if env_dt_s is None else _six_digits(self.runs * tuning.study.env_steps * env_dt_s / 3600)
         found = {
             "study": tuning.study.name,
@@ -118,8 +123,7 @@ class TuningResult:
             "env_steps": tuning.study.env_steps,
             "objective": "mean over seeds of the mean over 100 bins of environment steps of the mean episodic return",
             "sampler": tuning.sampler,
-            "sampler_seed": None if tuning.sampler == "grid" else tuning.sampler_seed,
-            "optuna": None if tuning.sampler == "grid" else version("optuna"),
+            **({} if tuning.sampler == "grid" else {"sampler_seed": tuning.sampler_seed, "optuna": version("optuna")}),
             "trials": len(self.ranking),
             "runs": self.runs,
             "simulated_hours": hours,
@@ -128,8 +132,9 @@ class TuningResult:
             "tuning": _mean_json(self.winner, tuning.study.seeds),
             "fresh": _mean_json(self.fresh, tuning.fresh_seed_range()),
             "computed_with": {
-                name: ", ".join(sorted({machine.get(name, "unknown") for machine in self.machines}))
-                for name in _MACHINE_FIELDS
+                name: ", ".join(sorted(versions))
+                for name in (*_MACHINE_FIELDS, *(_JAX_FIELDS if trainer is None else ("script", *trainer.packages)))
+                if (versions := {machine[name] for machine in self.machines if name in machine})
             },
         }
         return {name: each for name, each in found.items() if each is not None}
@@ -331,8 +336,7 @@ class _TuningRun:
         except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise InputError(f"{file} cannot be read: put it back, or give another folder.") from error
         if begun_with != optuna:
-            raise InputError(
-                f"The search in {self.path} was begun with Optuna {begun_with}, and {optuna} may ask for other "
-                f"trials: pip install optuna=={begun_with}, or give another folder."
-            )
+            remedy = f"pip install optuna=={begun_with}, or give another folder"
+            begun = f"The search in {self.path} was begun with Optuna {begun_with}"
+            raise InputError(f"{begun}, and {optuna} may ask for other trials: {remedy}.")
         return self.tuning.at_once or at_once

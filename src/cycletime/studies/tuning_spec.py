@@ -45,10 +45,8 @@ def add_horizons(study: StudySpec, horizons: object) -> StudySpec:
     elif isinstance(horizons, Mapping) and horizons:
         rates = {name: _rates(name, each, dt, known, algorithm) for name, each in horizons.items()}
     else:
-        raise InputError(
-            f"horizons is {quote(horizons)}: it must be true, or a table such as [horizons] with discount = "
-            "['1s', '4s']."
-        )
+        needed = "it must be true, or a table such as [horizons] with discount = ['1s', '4s']"
+        raise InputError(f"horizons is {quote(horizons)}: {needed}.")
     tuned = study.tuned.get(algorithm, Tuned(None))
     for name in rates:
         if name in tuned.values:
@@ -86,9 +84,8 @@ class Range:
         ends: tuple[Any, ...] = (self.low, self.high)
         numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends)
         if not numbers or not self.low < self.high or self.high == float("inf") or self.low == -float("inf"):
-            raise InputError(
-                f"The range goes from {quote(self.low)} to {quote(self.high)}: give numbers, the lower one first."
-            )
+            span = f"from {quote(self.low)} to {quote(self.high)}"
+            raise InputError(f"The range goes {span}: give numbers, the lower one first.")
         for name in ("log", "horizon"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} is {quote(getattr(self, name))}: it must be true or false.")
@@ -251,10 +248,8 @@ def tuning_from_table(table: Mapping[str, Any], folder: Path = Path()) -> Tuning
             raise InputError(f"{name} is {quote(value)}: it must be a whole number.")
     options.setdefault("sampler", "tpe" if ranges else "grid")
     if options["sampler"] == "grid" and (idle := [name for name in _SAMPLER_OPTIONS if name in options]):
-        raise InputError(
-            f"{idle[0]} is {options[idle[0]]}: a grid tries all its points, so leave it out, or give a sampler such as "
-            "'random'."
-        )
+        remedy = "a grid tries all its points, so leave it out, or give a sampler such as 'random'"
+        raise InputError(f"{idle[0]} is {options[idle[0]]}: {remedy}.")
     return Tuning(study=study, search=ranges, **options)
 
 

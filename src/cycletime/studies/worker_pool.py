@@ -234,11 +234,9 @@ class WorkerPool:
         if not worker.has_trained and not self.is_stopping:
             self.silent_workers += 1
             if self.silent_workers >= MAX_SILENT_WORKERS:
-                raise RunError(
-                    f"{MAX_SILENT_WORKERS} workers in a row ended without a word, the last one so: {reason}. What they "
-                    f"printed says more; every machine must have cycletime, reach {self.folder.path} and have memory "
-                    "enough."
-                )
+                needed = f"every machine must have cycletime, reach {self.folder.path} and have memory enough"
+                ended = f"{MAX_SILENT_WORKERS} workers in a row ended without a word, the last one so: {reason}"
+                raise RunError(f"{ended}. What they printed says more; {needed}.")
 
     def _record_worker_death(self, begun: Mapping[str, int | None], reason: str) -> None:
         """Note the runs that a dead worker was training, so that one which kills every worker is found."""

@@ -40,10 +40,9 @@ def cycle_rewards(
         goals = zip(desired_goal, info, strict=True)
         return np.array([cycle_rewards(of_step, achieved_goal, goal, each) for goal, each in goals])
     if HELD_STEPS not in info:
-        raise InputError(
-            f"A cycle's info has no {HELD_STEPS!r}, from which its reward for another goal is summed: keep the infos, "
-            "as in HerReplayBuffer(..., copy_info_dict=True)."
-        )
+        summed = "from which its reward for another goal is summed"
+        remedy = "keep the infos, as in HerReplayBuffer(..., copy_info_dict=True)"
+        raise InputError(f"A cycle's info has no {HELD_STEPS!r}, {summed}: {remedy}.")
     return sum(float(of_step(achieved, desired_goal, of_its_own)) for achieved, of_its_own in info[HELD_STEPS])
 
 
@@ -155,10 +154,9 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
                 break
         else:
             if (lasted := self.env_steps - before) != self._cycle_steps:  # something inside holds actions, unsaid
-                raise InputError(
-                    f"A cycle of {self} lasted {lasted} environment steps, and {self._dt} are {self._cycle_steps}: a "
-                    "wrapper inside repeats steps, so give it a dt, the time of one of its own."
-                )
+                lasts = f"{lasted} environment steps, and {self._dt} are {self._cycle_steps}"
+                remedy = "a wrapper inside repeats steps, so give it a dt, the time of one of its own"
+                raise InputError(f"A cycle of {self} lasted {lasts}: {remedy}.")
         self._agent_steps += 1
         info = self._with_clock(info, lasted=self.env_steps - before)
         if self._sums_goals:
@@ -192,10 +190,8 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
 def refuse_hidden_resets(env: gym.Env[Any, Any], wrapper: str) -> None:
     """Refuse what would carry an action, or a delay's memory, from one episode into the next."""
     if not isinstance(env, gym.Env):
-        raise InputError(
-            f"{wrapper} wraps a single gymnasium.Env and not {env!r}: give it to gymnasium.make_vec among the "
-            "wrappers, or to Stable-Baselines3's make_vec_env as the wrapper_class."
-        )
+        where = "gymnasium.make_vec among the wrappers, or to Stable-Baselines3's make_vec_env as the wrapper_class"
+        raise InputError(f"{wrapper} wraps a single gymnasium.Env and not {env!r}: give it to {where}.")
     if any(isinstance(layer, gym.wrappers.Autoreset) for layer in wrapper_layers(env)):
         raise InputError(f"{env} resets itself, and {wrapper} would not see it: put Autoreset around {wrapper}.")
 

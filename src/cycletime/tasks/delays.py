@@ -77,15 +77,14 @@ def send_receive_env_of(env: gym.Env[Any, Any]) -> SendReceiveEnv:
     for layer in wrapper_layers(env):
         if isinstance(layer, SendReceiveEnv):
             if any(isinstance(inner, CycleTime) for inner in wrapper_layers(layer)):
-                raise InputError(
-                    f"{type(layer).__name__} is around a CycleTime: the real-time loop holds actions itself, so put it "
-                    "inside, where it counts the environment's own steps."
-                )
+                remedy = "so put it inside, where it counts the environment's own steps"
+                layers = f"{type(layer).__name__} is around a CycleTime"
+                raise InputError(f"{layers}: the real-time loop holds actions itself, {remedy}.")
             return layer
         if not isinstance(layer, _TRANSPARENT_WRAPPERS):
+            remedy = "the real-time loop would pass it by, so leave it out, or do what it does in the environment"
             raise InputError(
-                f"{type(layer).__name__} is around {env.unwrapped}, and has no send and receive: the real-time loop "
-                "would pass it by, so leave it out, or do what it does in the environment."
+                f"{type(layer).__name__} is around {env.unwrapped}, and has no send and receive: {remedy}."
             )
     return robot
 

@@ -83,10 +83,9 @@ def choose_time_step(
     """The time step with the asked physics step, or with the longest that is no longer than the own one."""
     env_dt, longest = Duration(env_dt), own.physics_dt
     if not skips_frames and env_dt > longest:
-        raise InputError(
-            f"env_dt {env_dt} is longer than the {longest} of this environment, which integrates once per step: "
-            f"give at most {longest}, and let an action last several steps."
-        )
+        remedy = f"give at most {longest}, and let an action last several steps"
+        once = f"the {longest} of this environment, which integrates once per step"
+        raise InputError(f"env_dt {env_dt} is longer than {once}: {remedy}.")
     if physics_dt is None:
         frames = ceil(env_dt / longest)
         return TimeStep(Duration(env_dt.exact_s / frames), frames)
@@ -95,10 +94,8 @@ def choose_time_step(
         raise InputError(f"physics_dt {physics_dt} is longer than this environment's own {longest}: give at most that.")
     ratio = env_dt / physics_dt
     if not skips_frames and ratio != 1:
-        raise InputError(
-            f"physics_dt {physics_dt} differs from env_dt {env_dt}, and this environment integrates once per step: "
-            f"leave physics_dt out."
-        )
+        why = "and this environment integrates once per step: leave physics_dt out"
+        raise InputError(f"physics_dt {physics_dt} differs from env_dt {env_dt}, {why}.")
     if ratio.denominator != 1:
         fewer = max(1, floor(ratio))
         near = " and ".join(f"{Duration(env_dt.exact_s / n)} ({n} per step)" for n in (fewer, fewer + 1))
@@ -260,10 +257,9 @@ def register_retiming(env_id: str, terms: Sequence[RewardTerm], clock: Clock | N
 
 def find_retiming(env_id: str) -> Retiming:
     if env_id not in RETIMINGS:
-        raise InputError(
-            f"The reward terms of {env_id!r} are not known: describe them with register_retiming({env_id!r}, terms), "
-            f"or choose one of {', '.join(sorted(RETIMINGS))}{did_you_mean(env_id, RETIMINGS)}"
-        )
+        known = f"{', '.join(sorted(RETIMINGS))}{did_you_mean(env_id, RETIMINGS)}"
+        remedy = f"describe them with register_retiming({env_id!r}, terms), or choose one of {known}"
+        raise InputError(f"The reward terms of {env_id!r} are not known: {remedy}")
     return RETIMINGS[env_id]
 
 

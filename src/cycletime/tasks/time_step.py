@@ -28,10 +28,8 @@ def step_duration(env: AnyEnv, env_dt: DurationLike | None = None) -> Duration:
         given = typed_duration(env_dt)
         if published is None or given == published:
             return given
-        raise InputError(
-            f"env_dt is {given}, but a step of {_id_of(env)} lasts {published}: leave env_dt out; for another step "
-            "see retime."
-        )
+        remedy = "leave env_dt out; for another step see retime"
+        raise InputError(f"env_dt is {given}, but a step of {_id_of(env)} lasts {published}: {remedy}.")
     if published is None:
         wrong = getattr(env.unwrapped, "dt", None)
         said = "no time step (env.unwrapped.dt)" if wrong is None else f"dt = {wrong!r}, no time step"
@@ -66,10 +64,8 @@ def refuse_unreachable_limit(env: gym.Env[Any, Any], time_limit: Duration, step:
         if isinstance(layer, gym.wrappers.TimeLimit):
             inner = step * layer._max_episode_steps
             if inner < time_limit:
-                raise InputError(
-                    f"The time limit {time_limit} is never reached, since {env} ends episodes after {inner} already: "
-                    f"make it with max_episode_steps=-1."
-                )
+                why = f"since {env} ends episodes after {inner} already: make it with max_episode_steps=-1"
+                raise InputError(f"The time limit {time_limit} is never reached, {why}.")
         step = _published_step(layer.env) or step * Fraction(1, _repeats(layer))
 
 

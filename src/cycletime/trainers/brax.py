@@ -92,17 +92,15 @@ def _within_budget(run: TrainerRun, values: Mapping[str, Any]) -> tuple[int, int
     if run.algorithm == "ppo":
         samples = values["batch_size"] * values["num_minibatches"]
         if samples % run.num_envs:
-            raise InputError(
-                f"num_envs is {run.num_envs}: brax needs a divisor of batch_size x num_minibatches, {samples}."
-            )
+            needed = f"brax needs a divisor of batch_size x num_minibatches, {samples}"
+            raise InputError(f"num_envs is {run.num_envs}: {needed}.")
         first, each = 0, samples * values["unroll_length"] * max(values.get("num_resets_per_eval", 0), 1)
     else:
         first, each = ceil(values.get("min_replay_size", 0) / run.num_envs) * run.num_envs, run.num_envs
     updates = (run.agent_steps - first) // each
     if updates < 1:
-        raise InputError(
-            f"The budget is {run.agent_steps:,} agent steps, and brax learns first after {first + each:,}: give more."
-        )
+        budget = f"The budget is {run.agent_steps:,} agent steps"
+        raise InputError(f"{budget}, and brax learns first after {first + each:,}: give more.")
     most = min(max(values["num_evals"] - 1, 1), updates)
     points = next(count for count in range(most, 0, -1) if updates % count <= updates / 20)  # 5 % may be left
     return first + (updates - updates % points) * each, points + 1

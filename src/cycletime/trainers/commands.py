@@ -33,7 +33,8 @@ def check_command(agent: ExternalAgent, given: Sequence[str]) -> None:
     used = set(_PLACEHOLDER.findall(" ".join((*agent.trainer.command, *agent.trainer.resume))))
     known = {"updates", *_FACTS, *agent.settings}
     if unknown := sorted(used - known):
-        near = did_you_mean(unknown[0], known)
+        is_value = unknown[0] in (each.field for each in ALGORITHMS[agent.algorithm].quantities)
+        near = "; give this one a value in [tuned]." if is_value else did_you_mean(unknown[0], known)
         raise InputError(f"The command has {{{unknown[0]}}}: it may have {', '.join(sorted(known))}{near}")
     if "updates" in used and not (agent.trainer.words or "batch" in used):
         raise InputError("{updates} counts batches, and the command does not take the batch: add {batch}.")
@@ -50,13 +51,21 @@ def check_installed(trainer: TrainerSpec) -> None:
 
 
 def check_rules(agents: Mapping[tuple[str, Any], Sequence[ExternalAgent]]) -> None:
-    """Refuse rules between which a command sees no difference; those of an algorithm have agents in the same order."""
+    """Refuse rules whose work a command does not see; those of an algorithm have agents in the same order."""
     for ((algorithm, rule), ours), ((same, other), theirs) in combinations(agents.items(), 2):
-        pairs = [(x.settings, y.settings) for x, y in zip(ours, theirs, strict=True)] if algorithm == same else []
-        differ = [name for x, y in pairs for name in x if x[name] != y.get(name)]
-        if differ and not any(map(ours[0].trainer.takes, differ)):
-            only = f"differ in {differ[0]}, and in nothing that the command takes"
-            raise InputError(f"The rules {rule} and {other} {only}: add {{{differ[0]}}}, or leave one of them out.")
+        if algorithm == same and (name := _unseen(ours, theirs)):
+            only = f"differ in {name}, and in nothing that the command takes"
+            raise InputError(f"The rules {rule} and {other} {only}: add {{{name}}}, or leave one of them out.")
+    for (_, rule), ours in agents.items():
+        if rule is not None and (name := _unseen(ours, [ours[0]] * len(ours))):
+            raise InputError(f"The rule {rule} changes {name}, and nothing that the command takes: add {{{name}}}.")
+
+
+def _unseen(ours: Sequence[ExternalAgent], theirs: Sequence[ExternalAgent]) -> str | None:
+    """The first setting in which agents differ, if their trainer takes none of those."""
+    pairs = [(x.settings, y.settings) for x, y in zip(ours, theirs, strict=True)]
+    differ = [name for x, y in pairs for name in {**x, **y} if x.get(name) != y.get(name)]
+    return differ[0] if differ and not any(map(ours[0].trainer.takes, differ)) else None
 
 
 def _changed_settings(agent: ExternalAgent) -> list[str]:

@@ -105,15 +105,12 @@ class CurveReader:
             self.header = [cell.strip() for cell in cells]
             if "return" not in self._have(self.header) or len(self._have(self.header)) < 2:
                 names = ", ".join(self._called(each) for each in ("return", "seconds"))
-                raise RunError(
-                    f"{self.curve} has the columns {quote(', '.join(self.header))}: it needs {names} (or "
-                    f"{self._called('agent_steps')}); 'return' and 'seconds' in [trainer] name others."
-                )
+                needed = f"{names} (or {self._called('agent_steps')}); 'return' and 'seconds' in [trainer] name others"
+                raise RunError(f"{self.curve} has the columns {quote(', '.join(self.header))}: it needs {needed}.")
             return
         if len(cells) != len(self.header):
-            raise RunError(
-                f"Line {self.lines} of {self.curve} has {len(cells)} columns, and the first one has {len(self.header)}."
-            )
+            counted = f"{len(cells)} columns, and the first one has {len(self.header)}"
+            raise RunError(f"Line {self.lines} of {self.curve} has {counted}.")
         row = dict(zip(self.header, cells, strict=True))
         if row[self._called("return")].strip():  # some loggers leave cells of other rows empty
             yield self._point(row)
@@ -130,10 +127,8 @@ class CurveReader:
             try:
                 numbers[name] = float(row[self._called(name)])
             except (TypeError, ValueError):
-                raise RunError(
-                    f"Line {self.lines} of {self.curve} has {quote(row[self._called(name)])} as "
-                    f"{self._called(name)}: it must be a number."
-                ) from None
+                wrong = f"{quote(row[self._called(name)])} as {self._called(name)}: it must be a number"
+                raise RunError(f"Line {self.lines} of {self.curve} has {wrong}.") from None
         return self._whole_point(numbers, f"Line {self.lines} of {self.curve}")
 
     def _whole_point(self, numbers: Mapping[str, float], place: str) -> CurvePoint:

@@ -31,7 +31,7 @@ from cycletime.errors import InputError, RunError, printable, shorten
 from cycletime.processes import owned_process
 from cycletime.trainers.commands import command_words
 from cycletime.trainers.curves import CurvePoint, CurveReader
-from cycletime.trainers.host import WRONG_INPUT_STATUS
+from cycletime.trainers.host import WRONG_INPUT_STATUS, load_function
 from cycletime.trainers.trainer_run import POINTS_FILE, TrainerRun
 from cycletime.training.engine import (
     Arrays,
@@ -43,7 +43,7 @@ from cycletime.training.engine import (
     RunBatch,
     probe_cost,
 )
-from cycletime.training.external import BUILT_IN, ExternalAgent, TrainerSpec
+from cycletime.training.external import ExternalAgent, TrainerSpec
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.process import HEARTBEAT
 from cycletime.training.spec import RunSpec
@@ -57,7 +57,6 @@ LINGER_S = 60.0
 """How long a trainer may go on without a new point after one at the end of its budget."""
 PROBE_S = 5.0
 """How long a run is tried, beyond its first point."""
-_PACKAGES = {"rsl-rl": "rsl-rl-lib", "sbx": "sbx-rl"}
 LEAST_SHARE = 0.5
 """A trainer whose curve ends before this share of its budget has not trained as long as it was asked to."""
 SHARE_LEFT = 0.25
@@ -73,6 +72,16 @@ class TrainerEngine(Engine):
 
     def jax_device(self, spec: RunSpec) -> str:
         return "cpu"  # the trainer has a process of its own
+
+    def check(self, spec: RunSpec) -> None:
+        """Refuse also a program or a function that is not found."""
+        super().check(spec)
+        trainer = self.make_batch([spec]).trainer
+        sys.path.insert(0, trainer.home)
+        if trainer.name:
+            load_function(trainer.name)
+        elif not (Path(trainer.home, program := trainer.command[0]).is_file() or shutil.which(program)):
+            raise InputError(f"The command {program!r} cannot be started: there is no such program.")
 
     def cost(self, spec: RunSpec) -> Cost:
         """Train for a few seconds in a folder that is removed."""
@@ -170,7 +179,8 @@ class TrainerBatch(RunBatch):
             if points:
                 HEARTBEAT.tick()
                 newest_s = monotonic()
-            ended = status is not None or (curve.is_full and monotonic() - newest_s > LINGER_S)
+            is_full = curve.env_steps(curve.newest) >= self.spec.env_steps
+            ended = status is not None or (is_full and monotonic() - newest_s > LINGER_S)
             episodes = curve.add(points, is_whole=ended)
             if status is not None and not curve.is_spent:
                 self._check_end(status, output, curve, reader)
@@ -248,7 +258,7 @@ class _Curve:
     def add(self, points: Sequence[CurvePoint], *, is_whole: bool) -> Episodes:
         rows: list[tuple[int, int, float, int]] = []
         for point in points:
-            steps, newest = self._env_steps(point), self._env_steps(self.newest)
+            steps, newest = self.env_steps(point), self.env_steps(self.newest)
             if steps > self.spec.env_steps:
                 self.is_spent = True
                 if not (newest or self.resumes):
@@ -262,24 +272,19 @@ class _Curve:
                 self.newest = point
                 self.newest_returns.append(point.mean_return)
             elif steps and not self.resumes:  # what is resumed repeats some points
-                raise RunError(
-                    f"Its curve goes back from {self.newest.seconds:,.6g} s to {point.seconds:,.6g} s simulated."
-                )
+                back = f"from {self.newest.seconds:,.6g} s to {point.seconds:,.6g} s simulated"
+                raise RunError(f"Its curve goes back {back}.")
         if is_whole or self.is_spent:
             rows += self._end_moment()
         return Episodes.of(rows)
 
-    @property
-    def is_full(self) -> bool:
-        return self._env_steps(self.newest) >= self.spec.env_steps
-
-    def _env_steps(self, point: CurvePoint) -> int:
+    def env_steps(self, point: CurvePoint) -> int:
         return round(point.seconds / self.env_dt_s)
 
     def _end_moment(self) -> list[tuple[int, int, float, int]]:
         if not self.newest_returns:
             return []
-        steps = self._env_steps(self.newest)
+        steps = self.env_steps(self.newest)
         agent_steps = max(self.newest.agent_steps, self.last_agent_steps + 1)
         row = steps, agent_steps, float(np.mean(self.newest_returns)), steps - self.last_steps
         self.last_steps, self.last_agent_steps, self.newest_returns = steps, agent_steps, []
@@ -301,10 +306,9 @@ class _Curve:
 
 def _versions(trainer: TrainerSpec) -> dict[str, str]:
     """The trainer and its library with versions, for the result; a command's where its Python has it."""
-    packages = BUILT_IN.get(trainer.name, (_PACKAGES.get(trainer.words, trainer.words),) if trainer.words else ())
     python = Path(trainer.home, *trainer.command[:1])
     path = [str(each) for each in python.parent.parent.glob("lib/python*/site-packages")] if trainer.command else []
-    found = {each: list(Distribution.discover(name=each, path=path or sys.path))[:1] for each in packages}
+    found = {each: list(Distribution.discover(name=each, path=path or sys.path))[:1] for each in trainer.packages}
     own = trainer.command or (f"{trainer.name.partition(':')[0].replace('.', '/')}.py",)
     files = [Path(trainer.home, each) for each in own if each.endswith((".py", ".sh"))]
     scripts = [file.read_bytes() for file in files if file.is_file()]

@@ -27,7 +27,7 @@ def load_function(name: str) -> Callable[..., Any]:
         there = import_module(module)
     except ModuleNotFoundError as error:
         if error.name != module.partition(".")[0]:
-            raise
+            raise error if isinstance(error, InputError) else InputError(_not_installed(name, error)) from error
         raise InputError(f"{name!r} is not found: there is no module {module!r} beside the study file.") from error
     found = getattr(there, function, None)
     if found is None:
@@ -36,6 +36,11 @@ def load_function(name: str) -> Callable[..., Any]:
     if not callable(found):
         raise InputError(f"{name!r} is {quote(found)}: it must be a function.")
     return found  # type: ignore[no-any-return]
+
+
+def _not_installed(name: str, error: ModuleNotFoundError) -> str:
+    remedy = "it" if ":" in name else f"'cycletime[{name}]'"
+    return f"{name} needs {error.name!r}, which is not installed: pip install {remedy}."
 
 
 def train(name: str, run: TrainerRun) -> None:
@@ -49,7 +54,8 @@ def train(name: str, run: TrainerRun) -> None:
             seconds, steps, value = point
             numbers = float(seconds), int(steps), float(value)
         except (TypeError, ValueError) as error:
-            raise InputError(f"It yields {quote(point)}: it must yield (seconds, agent steps, return).") from error
+            needed = "it must yield three numbers, (seconds, agent steps, return)"
+            raise InputError(f"It yields {quote(point)}: {needed}.") from error
         run.report(*numbers)
 
 
@@ -63,9 +69,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return WRONG_INPUT_STATUS
     except ModuleNotFoundError as error:
-        name = request["trainer"]
-        remedy = "it" if ":" in name else f"'cycletime[{name}]'"
-        print(f"{name} needs {error.name!r}, which is not installed: pip install {remedy}.", file=sys.stderr)
+        print(_not_installed(request["trainer"], error), file=sys.stderr)
         return WRONG_INPUT_STATUS
     return 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -55,31 +55,45 @@ def train(run: TrainerRun) -> None:
         raise InputError(f"{ALGORITHMS[run.algorithm]} of Stable-Baselines3 refuses: {error}.") from error
     model.learn(total_timesteps=run.agent_steps, callback=Points())
     if not (run.folder / POINTS_FILE).exists():
-        raise InputError(f"No episode ended in {run.simulated_s:,.6g} s simulated: give the study a larger budget.")
+        raise InputError(no_episode(run))
     model.save(run.folder / "model.zip")
+
+
+def no_episode(run: TrainerRun) -> str:
+    """What is told where no episode ended within the budget, which all environments share."""
+    with closing(run.make_env()) as env:
+        steps = (env.spec and env.spec.max_episode_steps) or 0
+    shared = f", {run.simulated_s / run.num_envs:,.6g} s in each of {run.num_envs} environments"
+    enough = f", env_steps = {run.num_envs * steps} for a whole one in each" if steps else ""
+    told = f"No episode ended in {run.simulated_s:,.6g} s simulated{shared if run.num_envs > 1 else ''}"
+    return f"{told}: give the study a larger budget{enough}."
 
 
 def check_settings(algorithm: str, settings: Mapping[str, Any]) -> None:
     """Refuse what each run would be refused for; names where Stable-Baselines3 is installed."""
     if algorithm not in ALGORITHMS:
         raise InputError(f"stable-baselines3 has no {algorithm} here: give one of {', '.join(ALGORITHMS)}.")
-    known = _constructor_names(algorithm)
+    known = _arguments(algorithm)
     for name, value in settings.items():
+        read: Any = None
         with suppress(ModuleNotFoundError):  # nn.NAME needs PyTorch
-            read_setting(name, value)
+            read = read_setting(name, value)
         if known and _OF_THE_ZOO.get(name, name) not in known:
             near = name_hint(name, algorithm, known)
             raise InputError(f"{name} is {quote(value)}: {ALGORITHMS[algorithm]} has no such setting{near}")
+        if isinstance(read, str) and "str" not in known.get(name, "str"):
+            raise InputError(f"{name} is {quote(value)}: {ALGORITHMS[algorithm]} takes {known[name]}, and no text.")
 
 
 @cache
-def _constructor_names(algorithm: str) -> list[str]:
-    """From its source, since to import it takes seconds; none where it is not found."""
+def _arguments(algorithm: str) -> dict[str, str]:
+    """A constructor's, with types, from its source, since to import it takes seconds; none where it is not found."""
     package = find_spec("stable_baselines3")
     file = Path(package.origin if package and package.origin else "").parent / algorithm / f"{algorithm}.py"
     nodes = ast.walk(ast.parse(file.read_text())) if file.is_file() else ()
     makers = (node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == "__init__")
-    return [each.arg for node in makers for each in node.args.args]
+    arguments = [each for node in makers for each in node.args.args]
+    return {each.arg: "str" if each.annotation is None else ast.unparse(each.annotation) for each in arguments}
 
 
 def read_setting(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever an entry has
@@ -97,9 +111,8 @@ def _read(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever an entry has
     try:
         return _evaluate(ast.parse(value, mode="eval").body)
     except (ValueError, SyntaxError, AttributeError) as error:
-        raise InputError(
-            f"{name} is {quote(value)}, which cannot be read: dict(...), lists, numbers and nn.NAME can."
-        ) from error
+        readable = "dict(...), lists, numbers and nn.NAME can"
+        raise InputError(f"{name} is {quote(value)}, which cannot be read: {readable}.") from error
 
 
 def _evaluate(node: ast.expr) -> Any:  # noqa: ANN401 - whatever it means

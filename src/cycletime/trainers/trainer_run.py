@@ -75,10 +75,9 @@ class TrainerRun:
 
     def report(self, simulated_s: float, agent_steps: int, mean_return: float) -> None:
         if 0 < 10 * self.num_envs * agent_steps * self.dt_s < simulated_s:
-            raise InputError(
-                f"It reports {simulated_s:,.6g} simulated seconds at agent step {agent_steps:,}, which is at "
-                f"{agent_steps * self.dt_s:,.6g} s: give (seconds, agent steps, return) in this order."
-            )
+            place = f"agent step {agent_steps:,}, which is at {agent_steps * self.dt_s:,.6g} s"
+            order = "give (seconds, agent steps, return) in this order"
+            raise InputError(f"It reports {simulated_s:,.6g} simulated seconds at {place}: {order}.")
         point = {"seconds": float(simulated_s), "agent_steps": int(agent_steps), "return": float(mean_return)}
         with (self.folder / POINTS_FILE).open("a") as file:
             file.write(json.dumps(point) + "\n")

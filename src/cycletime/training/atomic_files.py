@@ -59,10 +59,8 @@ def hard_link(path: Path, place: Path) -> None:
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        raise NoLinksError(
-            f"The file system of {place.parent} has no hard links ({os.strerror(error.errno)}), which keep two workers "
-            "off one run: give a folder on another one."
-        ) from error
+        lacks = f"no hard links ({os.strerror(error.errno)}), which keep two workers off one run"
+        raise NoLinksError(f"The file system of {place.parent} has {lacks}: give a folder on another one.") from error
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
@@ -193,9 +191,9 @@ def locked(path: Path) -> Iterator[Lock]:
             except OSError as error:
                 if error.errno not in _NO_LOCKS:
                     raise
+                lacks = f"no locks ({error.strerror}), which keep two processes off one run"
                 raise RunError(
-                    f"The file system of {path.parent} has no locks ({error.strerror}), which keep two processes off "
-                    "one run: give a folder on another one."
+                    f"The file system of {path.parent} has {lacks}: give a folder on another one."
                 ) from error
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)

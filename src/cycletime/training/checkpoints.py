@@ -163,10 +163,8 @@ class Checkpoints:
             except DamagedError as error:
                 wrong[path] = f"The checkpoint {path} {error}"
         if wrong:
-            raise RunError(
-                f"{'. '.join(wrong.values())}. No other is left: restore one, or delete {self.folder.parent} to begin "
-                "anew."
-            )
+            remedy = f"restore one, or delete {self.folder.parent} to begin anew"
+            raise RunError(f"{'. '.join(wrong.values())}. No other is left: {remedy}.")
         return None, {}
 
     def remove(self) -> None:

@@ -107,10 +107,8 @@ class CompiledLoop:
         # The steps of several environments are counted in 32 bits, also beyond the budget.
         last_period = self.shape.timed_task.steps_until_learning(self.agent) * self.shape.timed_task.cycle_steps
         if self.num_envs > 1 and self.env_steps + last_period >= 2**31:
-            raise InputError(
-                f"env_steps is {self.env_steps}: with {self.num_envs} environments, which learn every {last_period:,} "
-                f"environment steps, it must be below {2**31 - last_period}."
-            )
+            envs = f"with {self.num_envs} environments, which learn every {last_period:,} environment steps"
+            raise InputError(f"env_steps is {self.env_steps}: {envs}, it must be below {2**31 - last_period}.")
 
     def start(self, seeds: Sequence[int], agents: Sequence[Agent] | None = None) -> CompiledPosition:
         """The lanes before their first step; lanes without a run repeat the last."""
@@ -207,10 +205,9 @@ class CompiledLoop:
 
     def _check_position(self, position: CompiledPosition, keys: jax.Array) -> None:
         if position.state.seed_key.is_deleted():
-            raise InputError(
-                "The position was taken over by the chunk after it: copy a position that you want to use later, as in "
-                "position.copied(), before you ask for the next chunk."
-            )
+            remedy = "as in position.copied(), before you ask for the next chunk"
+            taken = "The position was taken over by the chunk after it"
+            raise InputError(f"{taken}: copy a position that you want to use later, {remedy}.")
         given, own = (np.asarray(jax.random.key_data(each)).tolist() for each in (position.state.seed_key, keys))
         if given != own:
             raise InputError("The position belongs to other seeds, or to another width: give those that it came from.")
@@ -278,10 +275,8 @@ class CompiledLoop:
         columns = (table for table in output.episodes if table is not None)
         tables = [np.asarray(table).reshape(self.width, -1)[lane] for table in columns]
         if count > len(tables[0]):
-            raise RuntimeError(
-                f"{count} episodes ended in a chunk with room for {len(tables[0])}: {self.task} has a wrong "
-                "shortest_episode."
-            )
+            wrong = f"{self.task} has a wrong shortest_episode"
+            raise RuntimeError(f"{count} episodes ended in a chunk with room for {len(tables[0])}: {wrong}.")
         returns, env_steps, agent_steps, *of_run = (table[:count] for table in tables)
         if of_run:
             run_env_steps, run_agent_steps = (table.astype(np.int64) for table in of_run)

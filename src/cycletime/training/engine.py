@@ -158,6 +158,11 @@ class Engine(ABC):
     def make_batch(self, specs: Sequence[RunSpec]) -> RunBatch:
         """Prepare runs of one program."""
 
+    def check(self, spec: RunSpec) -> None:
+        """Refuse a run that cannot start on this machine, by preparing it."""
+        with closing(self.make_batch([spec])) as batch:
+            _ = batch.env_infos
+
     def cost(self, spec: RunSpec) -> Cost:
         """The cost of a run on this machine, by a trial of a few seconds, or on another one that is named."""
         return probe_cost(self.make_batch([spec]))
@@ -275,10 +280,9 @@ must not depend on the machine that asks."""
 def engine_for(spec: RunSpec) -> Engine:
     asked, entry = spec.engine, _entry(spec.engine.name)
     if asked.version != asked.newest_version:
-        raise InputError(
-            f"The run is of version {asked.version} of the engine {asked.name}: this version of cycletime computes "
-            f"version {asked.newest_version}, whose numbers differ in their last bits, so train it anew elsewhere."
-        )
+        ours = f"version {asked.newest_version}, whose numbers differ in their last bits, so train it anew elsewhere"
+        run = f"The run is of version {asked.version} of the engine {asked.name}"
+        raise InputError(f"{run}: this version of cycletime computes {ours}.")
     if sentence := _missing_option(spec) or entry.refusal(spec):
         raise InputError(sentence)
     return entry.load()
@@ -293,10 +297,8 @@ def _check_name(name: str, known: Collection[str]) -> None:
     if name in ("cpu", "gpu"):
         raise InputError(f"engine is {name!r}, which is a device: write device={name!r}.")
     if name == "native":  # whose runs can still be read and reported
-        raise InputError(
-            f"The engine {name} was part of cycletime between 0.2.0 and 0.3.0 only: resume its runs there, or train "
-            "them anew on another engine."
-        )
+        remedy = "resume its runs there, or train them anew on another engine"
+        raise InputError(f"The engine {name} was part of cycletime between 0.2.0 and 0.3.0 only: {remedy}.")
     if name not in known:
         raise unknown_name_error(name, "an engine", known)
 
@@ -351,8 +353,6 @@ def runs_on_robot(spec: RunSpec) -> bool:
 def check_study_engine(engine: str) -> None:
     """Refuse what is no engine for many runs, trained several at a time, as is that of robots."""
     if engine == _ROBOTS:
-        raise InputError(
-            f"engine is {engine!r}: a robot is one run's at a time, so train it with 'cycletime robot run' or "
-            "'cycletime train', and study the closed form of the paper's, the task ur-reacher."
-        )
+        remedy = "train it with 'cycletime robot run' or 'cycletime train', and study the closed form of the paper's"
+        raise InputError(f"engine is {engine!r}: a robot is one run's at a time, so {remedy}, the task ur-reacher.")
     _check_name(engine, [AUTO, *(name for name in ENGINES if name not in (_ROBOTS, TRAINERS))])

@@ -27,6 +27,7 @@ _OF_THE_STUDY |= dict.fromkeys(
 """What Stable-Baselines3 and entries of the RL Zoo call more than the agent's, and what says it here."""
 COLUMNS = ("seconds", "agent_steps", "return")
 CURVE_SUFFIXES = (".csv", ".jsonl")
+_PACKAGES = {"rsl-rl": "rsl-rl-lib", "sbx": "sbx-rl"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +82,11 @@ class TrainerSpec:
         modules = [word for before, word in pairwise(self.command) if before == "-m"]
         scripts = [Path(word).stem for word in self.command if word.endswith(".py")]
         return next(iter([*modules, *scripts]), Path(self.command[0]).name)
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """Those whose versions a result has."""
+        return BUILT_IN.get(self.name, (_PACKAGES.get(self.words, self.words),) if self.words else ())
 
     def takes(self, name: str) -> bool:
         return not self.command or f"{{{name}}}" in " ".join((*self.command, *self.resume))
@@ -140,7 +146,10 @@ class ExternalAgent:
         each = self.settings.get(RSL_RL.rollout.name)
         return int(self.values.get("batch", 1) if each is None else each * self.trainer.num_envs)
 
-    learns_from = period
+    @property
+    def learns_from(self) -> int:
+        """The batch, where the trainer is known to take it."""
+        return self.period if self.trainer.words or (self.trainer.command and self.trainer.takes("batch")) else 1
 
     def where(self, simulator: str) -> str:
         """What a result is said to come from."""
@@ -155,7 +164,7 @@ class ExternalAgent:
 
 
 def tuned_hyperparameters(
-    trainer: TrainerSpec,
+    trainer: TrainerSpec | None,
     algorithm: str,
     values: Mapping[str, Any],
     others: Mapping[str, Any],
@@ -164,7 +173,7 @@ def tuned_hyperparameters(
 ) -> rules.Hyperparameters:
     """All that is known of a trainer's values: what it is given in our words and in its own, and its defaults."""
     kind = rules.ALGORITHMS[algorithm]
-    if not trainer.words:
+    if trainer is None or not trainer.words:
         return kind(dt=tuned_at, tuned_fields=tuned_fields, **values)
     refused = _OF_THE_STUDY if trainer.name == "stable-baselines3" else ("dt", "n_envs")
     for name, said in others.items():
@@ -190,6 +199,10 @@ def external_agent(
     """
     tuned = tuned_hyperparameters(trainer, algorithm, values, others, dt if tuned_at is None else tuned_at)
     carried = tuned if tuned_at is None else tuned.at(dt, rule)
+    known = {**tuned.stated(), **({} if trainer.name == "brax" else tuned.defaults)}  # Playground ships others
+    if carried.origin and (unknown := [name for name in carried.stated() if name not in known]):
+        given = f"{unknown[0]}, which the study does not give, and what {trainer.label} takes then is not known"
+        raise InputError(f"The rule {carried.origin.rule} changes {given}: give it in [tuned].")
     exported = carried.to(trainer.words, trainer.num_envs) if trainer.words else None
     settings: dict[str, Any] = {**carried.stated(), **others} if exported is None else dict(exported)
     notes = exported.notes if exported else ()

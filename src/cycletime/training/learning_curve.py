@@ -136,10 +136,8 @@ class EpisodeBins:
         """The mean return in as many bins, or in fewer that these can be put together to."""
         kept = len(self.counts)
         if env_steps != self.budget or bins < 1 or kept % bins:
-            raise InputError(
-                f"The curve is kept in {kept} bins of {self.budget} environment steps, not in {bins} of "
-                f"{env_steps}: ask for {kept} bins, or a number that divides it."
-            )
+            there = f"{kept} bins of {self.budget} environment steps, not in {bins} of {env_steps}"
+            raise InputError(f"The curve is kept in {there}: ask for {kept} bins, or a number that divides it.")
         if kept == bins:
             return self.means()
         counts, sums = (numbers.reshape(bins, -1).sum(axis=1) for numbers in (self.counts, self.sums))

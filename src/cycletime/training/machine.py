@@ -73,10 +73,8 @@ def prepare_jax(device: str) -> None:
     """Choose JAX's device, and let calls on a CPU return when they are done, which takes half the time."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < LEAST_ADDRESS_SPACE:
-        raise MachineError(
-            f"This process may have {limit:,} bytes of addresses (ulimit -v): JAX aborts with less than "
-            f"{LEAST_ADDRESS_SPACE:,}, so give it more."
-        )
+        needed = f"JAX aborts with less than {LEAST_ADDRESS_SPACE:,}, so give it more"
+        raise MachineError(f"This process may have {limit:,} bytes of addresses (ulimit -v): {needed}.")
     import jax
 
     jax.config.update("jax_platforms", "cpu" if device == "cpu" else "cuda,cpu")  # type: ignore[no-untyped-call]

@@ -20,7 +20,7 @@ from cycletime.rules.rule import Recommendation, own_rules_as_table
 from cycletime.training.engine import AUTO, with_engine
 from cycletime.training.external import ExternalAgent, TrainerSpec, external_agent
 from cycletime.training.spec import AGENTS, EXPLORATIONS, EngineSpec, LearnerName, RunSpec
-from cycletime.training.toml_files import read_tuned
+from cycletime.training.toml_files import read_tuned, trained_otherwise
 from cycletime.training.worlds import RobotKind, refuse_budget_without_episode, refuse_unknown_env, world_of
 
 TUNABLE = {
@@ -186,12 +186,13 @@ def make_specs(
         raise InputError(f"seeds is {count}: there must be from 1 to {MOST_SEEDS}.")
     several = range(seeds) if isinstance(seeds, int) else seeds
     values, others = dict(values or {}), dict(others or {})
-    tuned_fields: set[str] = set()
+    tuned_fields, elsewhere = set[str](), tuple[str, ...]()
     if tuned is not None:
         if tuned_at is not None:
             raise InputError(f"tuned_at is {tuned_at}: the file of tuned values says it already, so leave one out.")
         read = read_tuned(tuned).of(algorithm)
-        tuned_fields = set(read.values) - set(values)
+        tuned_fields = set(read.about.get("searched", ())) - set(values)
+        elsewhere = trained_otherwise(read.about, "cycletime", num_envs)
         values, others = {**read.values, **values}, {**read.others, **others}
         # No rule carries actor-critic's, so they are for their own cycle time.
         tuned_at = None if algorithm == "actor-critic" and read.dt == Duration(dt) else read.dt
@@ -217,7 +218,7 @@ def make_specs(
         engine=EngineSpec(device=device, learner=learner),
         exploration=exploration,
         origin=carried.origin,
-        notes=carried.notes,
+        notes=(*carried.notes, *elsewhere),
     )
     refuse_unknown_env(world)
     refuse_budget_without_episode(world, env_steps, num_envs)

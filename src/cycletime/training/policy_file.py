@@ -106,10 +106,8 @@ class SavedPolicy:
     def refuse_other_sizes(self, observation_size: int, action_size: int, world: object) -> None:
         ours, theirs = (self.network.observation_size, self.network.action_size), (observation_size, action_size)
         if ours != theirs:
-            raise InputError(
-                f"The policy of {self.world} is for observations and actions of {ours} numbers: {world} has {theirs}, "
-                "so it is not the environment that the policy was trained on."
-            )
+            other = f"{world} has {theirs}, so it is not the environment that the policy was trained on"
+            raise InputError(f"The policy of {self.world} is for observations and actions of {ours} numbers: {other}.")
 
     def in_numpy(self) -> NumpyPolicy:
         try:

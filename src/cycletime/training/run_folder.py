@@ -166,10 +166,8 @@ class RunFolder:
         """What an unfinished run has come to at its newest checkpoint, which is not changed."""
         checkpoint = self.checkpoints.peek(self.spec.identity)
         if checkpoint is None:
-            raise InputError(
-                f"{self.spec.name} has no policy and no learning curve yet: a run writes its policy with its first "
-                "checkpoint, and its curve."
-            )
+            when = "a run writes its policy with its first checkpoint, and its curve"
+            raise InputError(f"{self.spec.name} has no policy and no learning curve yet: {when}.")
         try:
             curve = checkpoint.curve(self.spec.env_steps)
             policy, env_dt = checkpoint.policy(), self.spec.world.env_dt
@@ -244,10 +242,9 @@ def _read_spec(file: Path) -> tuple[RunSpec, bool]:
     if spec is None:
         raise InputError(f"{file} has the format {version}: this version of cycletime reads 1 and {FORMAT}.")
     if identity != spec.identity:
-        raise _DamagedError(
-            f"{file} was changed, or written by a version of cycletime whose runs give other numbers: it says "
-            f"{identity[:10]} and is {spec.identity[:10]}. Put it back, or train anew in another folder."
-        )
+        differ = f"it says {identity[:10]} and is {spec.identity[:10]}. Put it back, or train anew in another folder"
+        changed = f"{file} was changed, or written by a version of cycletime whose runs give other numbers"
+        raise _DamagedError(f"{changed}: {differ}.")
     try:
         check_seal(data, known=("format", "identity", *spec.as_json()) if version == 1 else None)
     except ValueError as error:

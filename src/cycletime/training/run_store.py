@@ -201,14 +201,19 @@ MOST_READ = 4 * 2**30
 """What no run takes, in bytes: larger files are refused before they are read."""
 
 
+def code_of(machine: Mapping[str, Any]) -> tuple[str, str] | None:
+    """What a run was trained by and may change while a study goes on, a kernel or a trainer's script, and its hash."""
+    return next(((kind, str(machine[kind])) for kind in ("kernel", "script") if kind in machine), None)
+
+
 def write_bundles(folder: Path, runs: Sequence[FinishedRun]) -> list[Path]:
     """Write runs into as few files as their kinds and sizes allow."""
     kinds: dict[Any, list[FinishedRun]] = {}
     for run in runs:
-        # Runs go together whose columns have the same names and shapes; those of two kernels can be told apart by file.
+        # Runs go together whose columns have the same names and shapes; those of two codes can be told apart by file.
         shapes = () if run.policy is None else tuple((name, each.shape) for name, each in run.policy.arrays().items())
         bins = len(run.curve.counts) if isinstance(run.curve, EpisodeBins) else 0
-        kinds.setdefault((tuple(run.metrics), shapes, bins, run.result["machine"].get("kernel")), []).append(run)
+        kinds.setdefault((tuple(run.metrics), shapes, bins, code_of(run.result["machine"])), []).append(run)
     return [_write(folder, several) for alike in kinds.values() for several in _split(alike)]
 
 

@@ -98,10 +98,8 @@ class RunSpec:
         if type(self.agent) not in (*AGENTS.values(), ExternalAgent):
             raise InputError(f"{self.agent!r} is not an agent whose runs can be kept: give one of {', '.join(AGENTS)}.")
         if self.agent.exploration is not None:
-            raise InputError(
-                "The agent has an exploration at a cycle time: give the run its exploration in seconds instead, such "
-                "as exploration=OrnsteinUhlenbeck('100ms')."
-            )
+            remedy = "give the run its exploration in seconds instead, such as exploration=OrnsteinUhlenbeck('100ms')"
+            raise InputError(f"The agent has an exploration at a cycle time: {remedy}.")
         if not isinstance(self.agent, ExternalAgent):
             check_rows(self.agent, self.num_envs)
         if self.exploration is not None and not isinstance(self.exploration, Exploration):
@@ -189,9 +187,9 @@ class RunSpec:
 
 
 def refuse_longer_than(episode: Duration, dt: Duration) -> None:
-    """Refuse a cycle that lasts longer than an episode: 16 is 16 seconds, and somebody meant milliseconds."""
+    """Refuse a cycle that lasts longer than an episode, as 16 s does where somebody meant milliseconds."""
     if dt > episode:
-        raise InputError(f"The cycle time {dt} is longer than an episode, {episode}: give a unit, as in 16ms.")
+        raise InputError(f"The cycle time {dt} is longer than an episode, {episode}: give a shorter one, such as 16ms.")
 
 
 def _agent_as_json(agent: Agent | ExternalAgent) -> dict[str, Any]:

@@ -104,15 +104,12 @@ class SteppedLoop:
         start = jax.eval_shape(lambda: self.start(seed))
         leaves, likes = (jax.tree.leaves((each.psi, each.buffer)) for each in (position, start))
         if any(isinstance(leaf, jax.Array) and leaf.is_deleted() for leaf in leaves):
-            raise InputError(
-                "The position was taken over by the chunk after it: copy a position that you want to use later, as in "
-                "jax.tree.map(numpy.array, position), before you ask for the next chunk."
-            )
+            remedy = "as in jax.tree.map(numpy.array, position), before you ask for the next chunk"
+            taken = "The position was taken over by the chunk after it"
+            raise InputError(f"{taken}: copy a position that you want to use later, {remedy}.")
         if [np.shape(leaf) for leaf in leaves] != [like.shape for like in likes]:
-            raise InputError(
-                "The position's arrays have other shapes than this run's: env_steps, the number of copies and the "
-                "agent's sizes must be those that it came from."
-            )
+            needed = "env_steps, the number of copies and the agent's sizes must be those that it came from"
+            raise InputError(f"The position's arrays have other shapes than this run's: {needed}.")
         copies = [jnp.array(leaf, like.dtype) for leaf, like in zip(leaves, likes, strict=True)]
         psi, buffer = jax.tree.unflatten(jax.tree.structure((start.psi, start.buffer)), copies)
         return position._replace(psi=psi, buffer=buffer)
@@ -157,10 +154,9 @@ class _SteppedRun:
         self.learner.learn_if_due(self.counters.agent_steps, ended=self.counters.episodes > episodes)
         waits = self.loop.agent.learn_when == "episode_end" and self.learner.period_rows > self.loop.agent.period
         if waits and self.counters.current_steps > max(self.loop.env_steps, ENDLESS_EPISODE_STEPS):
-            raise InputError(
-                f"An episode has lasted {self.counters.current_steps} environment steps, more than the whole budget, "
-                "while learn_when is 'episode_end': give the environment a time limit, or learn_when='batch'."
-            )
+            remedy = "give the environment a time limit, or learn_when='batch'"
+            lasts = f"{self.counters.current_steps} environment steps, more than the whole budget"
+            raise InputError(f"An episode has lasted {lasts}, while learn_when is 'episode_end': {remedy}.")
         if result.observation is not result.successor:
             self.counters.check_finite(observation=result.observation)
         self.observation = result.observation

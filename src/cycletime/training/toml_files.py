@@ -132,6 +132,8 @@ def read_own_rules(file: Path) -> dict[str, Rule]:
 
 
 _TUNED, _SET, _FROM, _SEAL = "tuned", "set", "from", "sha256"
+ABOUT_TUNING = {"searched": list, "trainer": str, "num_envs": int}
+"""What a file says of its tuning: the values that it chose, who trained, and the environments that the batch is of."""
 _KINDS: Mapping[str, type[Hyperparameters]] = {"ppo": PPO, "sac": SAC}
 _NAMES = {
     **{name: tuple(quantity.field for quantity in kind.quantities) for name, kind in _KINDS.items()},
@@ -145,6 +147,8 @@ class TunedValues:
     values: Mapping[str, Any]
     others: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the agent, the same at every cycle time."""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """How they were tuned, as far as the file says: `searched`, by our names, `trainer` and `num_envs`."""
 
 
 @dataclass(frozen=True)
@@ -169,19 +173,18 @@ class TunedFile:
             raise InputError(f"{self.path} has values of {', '.join(self.algorithms)}, and none of {algorithm}.")
         values = dict(_table(self.path, _TUNED, self.tuned, algorithm))
         if ranges := [name for name, value in values.items() if isinstance(value, list | dict)]:
-            raise InputError(
-                f"{self.path} has {quote(values[ranges[0]])} as {ranges[0]}, as what 'cycletime tune' reads: give the "
-                "file that it writes, by --write tuned.toml."
-            )
+            read = f"{quote(values[ranges[0]])} as {ranges[0]}, as what 'cycletime tune' reads"
+            raise InputError(f"{self.path} has {read}: give the file that it writes, by --write tuned.toml.")
         others, origin = dict(_table(self.path, _SET, self.others, algorithm)), self.origins.get(algorithm)
         origin = dict(origin) if isinstance(origin, Mapping) else {}
         if _SEAL in origin and origin.pop(_SEAL) != _seal(values, others, origin):
-            raise InputError(
-                f"{self.path} is not what 'cycletime tune' wrote: put it back, or delete its {_SEAL} if you changed it."
-            )
+            remedy = f"put it back, or delete its {_SEAL} if you changed it"
+            raise InputError(f"{self.path} is not what 'cycletime tune' wrote: {remedy}.")
         lists_as_tuples = {name: tuple(each) if isinstance(each, list) else each for name, each in others.items()}
+        about = {"searched": list(values)} if origin else {}  # of version 0.2, which does not say it
+        about |= {key: origin[key] for key, kind in ABOUT_TUNING.items() if isinstance(origin.get(key), kind)}
         try:
-            return TunedValues(_checked(algorithm, values), values, lists_as_tuples)
+            return TunedValues(_checked(algorithm, values), values, lists_as_tuples, about)
         except InputError as error:
             raise InputError(f"{self.path}: {error}") from error
 
@@ -206,6 +209,7 @@ def read_tuned(path: Path | str) -> TunedFile:
 def write_tuned(path: Path, algorithm: str, tuned: TunedValues, origin: Mapping[str, Any]) -> None:
     """Write the tuned values of an algorithm, and where they come from; `read_tuned` reads the values again."""
     values = {"dt": str(tuned.dt), **tuned.values}
+    origin = {**origin, **tuned.about}
     tables = {
         f"{_TUNED}.{algorithm}": values,
         f"{_SET}.{algorithm}": tuned.others,
@@ -213,6 +217,13 @@ def write_tuned(path: Path, algorithm: str, tuned: TunedValues, origin: Mapping[
     }
     text = toml_text({name: table for name, table in tables.items() if table})
     write_whole(path, lambda file: file.write_text(text, encoding="utf-8"))
+
+
+def trained_otherwise(about: Mapping[str, Any], trainer: str, num_envs: int) -> tuple[str, ...]:
+    """A note where tuned values are from another trainer than theirs now, or from other environments."""
+    now = {"trainer": trainer, "num_envs": num_envs}
+    told = [f"{key} {about[key]}, not {each}" for key, each in now.items() if about.get(key, each) != each]
+    return (f"The values were tuned with {' and '.join(told)}.",) if told else ()
 
 
 def _seal(values: Mapping[str, Any], others: Mapping[str, Any], origin: Mapping[str, Any]) -> str:

@@ -230,10 +230,8 @@ def refuse_budget_without_episode(world: World, env_steps: int, num_envs: int = 
     least = cycle_steps(world.task.shortest_episode, world.env_dt) * num_envs
     if env_steps < least:
         several = "" if num_envs == 1 else f" in each of {num_envs} environments"
-        raise InputError(
-            f"env_steps is {env_steps}: no episode of {world.name} ends before {least:,} environment steps "
-            f"({world.task.shortest_episode}{several}), so give at least that."
-        )
+        needed = f"{least:,} environment steps ({world.task.shortest_episode}{several}), so give at least that"
+        raise InputError(f"env_steps is {env_steps}: no episode of {world.name} ends before {needed}.")
 
 
 def make_env(
@@ -250,10 +248,8 @@ def make_env(
     if isinstance(world, ClosedFormWorld):
         return _make_task_env(f"cycletime/{tasks.CLOSED_FORMS[world.name]}-v0", world.env_dt, dt, keywords, delay)
     if isinstance(world, RobotEnv):
-        raise InputError(
-            f"{world.name} is on an arm, and only who knows where that is can make it: see 'cycletime robot run', or "
-            "'cycletime robot resume'."
-        )
+        see = "see 'cycletime robot run', or 'cycletime robot resume'"
+        raise InputError(f"{world.name} is on an arm, and only who knows where that is can make it: {see}.")
     if isinstance(world, ForeignEnv):
         raise InputError(f"{world.name!r} is no environment: give the study a task, or a Gymnasium id as its env.")
     from cycletime.tasks.env_errors import EnvErrorWrapper, raise_as_env_error
@@ -348,10 +344,8 @@ def _gymnasium_make(name: str, keywords: dict[str, Any]) -> gymnasium.Env[Any, A
     try:
         env: gymnasium.Env[Any, Any] = gymnasium.make(name, **keywords)
     except DependencyNotInstalled as error:
-        raise InputError(
-            f"{name!r} needs a package that is not installed ({first_line(error)}): for MuJoCo's environments "
-            "pip install 'cycletime[mujoco]'."
-        ) from error
+        remedy = "for MuJoCo's environments pip install 'cycletime[mujoco]'"
+        raise InputError(f"{name!r} needs a package that is not installed ({first_line(error)}): {remedy}.") from error
     except gymnasium.error.Error as error:
         raise _no_environment(name, error) from error
     except ImportError as error:

@@ -56,6 +56,21 @@ def test_hours_are_told_only_where_they_are_known(file: Path, capsys: pytest.Cap
     assert capsys.readouterr().out.startswith("small: 12 runs in 6 groups\n  19,200 environment steps\n")
 
 
+@pytest.mark.parametrize(("steps", "told"), [(1999, True), (2000, False)])
+def test_runs_that_end_before_a_batch_is_full_are_told(
+    file: Path, capsys: pytest.CaptureFixture[str], steps: int, told: bool
+) -> None:
+    """At 50 ms a batch of 4 x 250 agent steps is 2,000 steps of 25 ms."""
+    file.write_text(
+        'name = "s"\nenv = "Pendulum-v1"\nenv_dt = "25ms"\nalgorithm = "ppo"\ndt = "50ms"\n'
+        f"env_steps = {steps}\n[set]\nn_steps = 250\n[trainer]\nnum_envs = 4\nwords = 'sb3'\n"
+        "command = ['x', '{n_steps}']\n"
+    )
+    assert PlanStudy(file=file, no_calibration=True).run() == 0
+    note = "note: Pendulum-v1 ppo: a batch at 50ms takes 2,000 environment steps, so that nothing is learned."
+    assert (note in capsys.readouterr().out) == told
+
+
 def test_runs_that_end_within_the_random_start_are_told(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text(
         'name = "random"\ntasks = ["reacher", "pendulum"]\nalgorithms = ["ppo", "sac"]\n'

@@ -176,6 +176,26 @@ def test_wrong_input_is_one_sentence(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ('env = "CartPole-v1"', "The actions are Discrete(2): the agents need a Box"),
+        ('env = "MountainCarContinuous-v0"', "MountainCarContinuous-v0 publishes no time step"),
+        ('trainer = "no_such:train"', "'no_such:train' is not found: there is no module 'no_such'"),
+        ('trainer = "json:dunp"', "'json:dunp' is not found: the module has no 'dunp'; did you mean dump?"),
+        ('trainer = { command = ["pyton", "{dt_s}"] }', "The command 'pyton' cannot be started: there is no such"),
+    ],
+)
+def test_what_this_machine_cannot_start_is_refused_before_there_is_a_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, sentence: str
+) -> None:
+    file, out = tmp_path / "study.toml", tmp_path / "out"
+    file.write_text(f'name = "s"\nalgorithm = "ppo"\ndt = "40ms"\nenv_steps = 10_000\n{line}\n')
+    assert main(["study", "run", str(file), "--out", str(out)]) == 2
+    assert capsys.readouterr().err.startswith(f"cycletime: {sentence}")
+    assert not out.exists()
+
+
 @pytest.mark.parametrize("option", ["--runs-per-job", "--array-size"])
 def test_how_work_is_shared_is_nobody_s_option(tmp_path: Path, quick_file: Path, option: str) -> None:
     assert run(quick_file, tmp_path / "out", option, "4") == 2
@@ -196,6 +216,10 @@ def test_a_study_where_there_is_no_gpu_is_one_sentence_and_no_run_s_failure(
     file.write_text(QUICK.replace('algorithm = "actor-critic"', f'{keys}\ndevice = "gpu"').replace("[8]", "[64, 64]"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUDA_VISIBLE_DEVICES", "")
+        assert run(file, out) == 2
+        assert capfd.readouterr().err.splitlines()[-1].startswith(f"cycletime: {sentence}")
+        assert not out.exists()
+        StudyFolder.create(out, read_study(file))  # as on another machine, which had one
         assert run(file, out) == 1
     told = capfd.readouterr().err.splitlines()[-1]
     assert told.startswith(f"cycletime: On {os.uname().nodename}: {sentence}")

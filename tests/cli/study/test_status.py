@@ -39,7 +39,7 @@ def test_it_counts_states_and_says_what_went_wrong(folder: StudyFolder, capsys: 
         assert main(["study", "status", str(folder.path)]) == 1
     counted, advice, why = capsys.readouterr().out.splitlines()
     assert counted == "s: 1 done, 1 failed, 1 pending, 1 running, 1 stopped"
-    assert advice == f"  'cycletime study status {folder.path}' says why, and 'study retry' has them tried again"
+    assert advice == "  'study retry' has those that failed tried again"
     assert why == f"  {names[2]}: LookupError: last"
     assert main(["study", "status", str(folder.path), "--tracebacks"]) == 1
     lines = capsys.readouterr().out.splitlines()

@@ -190,7 +190,6 @@ def check_pace(controller_s: float, ours_s: float, pace: float) -> None:
     """Refuse a controller whose clock went on by another time than ours, at `pace` of our seconds in a real one."""
     apart_s = abs(controller_s - ours_s)
     if apart_s > _PACE_TOLERANCE * ours_s and apart_s > _DELAY_TOLERANCE_S * pace:
-        raise InputError(
-            f"The pace is {pace:g}, and the controller's clock went on by {controller_s:.3g} s in {ours_s:.3g} s: give "
-            f"the pace that it is simulated at, here about {pace * controller_s / ours_s:.2g}."
-        )
+        clock = f"the controller's clock went on by {controller_s:.3g} s in {ours_s:.3g} s"
+        remedy = f"give the pace that it is simulated at, here about {pace * controller_s / ours_s:.2g}"
+        raise InputError(f"The pace is {pace:g}, and {clock}: {remedy}.")

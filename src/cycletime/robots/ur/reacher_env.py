@@ -69,10 +69,8 @@ def make_ur_reacher(
     Gymnasium copies what environments are made with, so `link` is a function that makes the link to the arm.
     """
     if not callable(link):
-        raise InputError(
-            f"link is {quote(link)}: UR-Reacher-2 moves an arm, so give a function that makes a link to its "
-            "controller, or use cycletime robot run."
-        )
+        remedy = "give a function that makes a link to its controller, or use cycletime robot run"
+        raise InputError(f"link is {quote(link)}: UR-Reacher-2 moves an arm, so {remedy}.")
     cycle_steps(dt or env_dt, env_dt)  # before anything is connected
     return CycleTime(URReacher2Env(link(), env_dt, **options), dt or env_dt)
 
@@ -271,10 +269,8 @@ class URReacher2Env(gymnasium.Env[Observation, Action]):
         safety = state.safety_mode
         if state.robot_mode is not RobotMode.RUNNING or not (safety.allows_motion or safety.may_pass):
             self._env_steps = None
-            raise RunError(
-                f"The arm is in robot mode {state.robot_mode.name} and safety mode {safety.name}: "
-                "look at it, and bring it back to RUNNING and NORMAL by hand."
-            )
+            modes = f"robot mode {state.robot_mode.name} and safety mode {safety.name}"
+            raise RunError(f"The arm is in {modes}: look at it, and bring it back to RUNNING and NORMAL by hand.")
         return state
 
     def _believe(self, state: ArmState) -> None:

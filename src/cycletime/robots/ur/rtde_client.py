@@ -141,10 +141,8 @@ class RtdeClient:
                 if frame.kind == kind:
                     self._waiting = frames[place + 1 :]
                     return frame.payload
-        raise LinkError(
-            f"The {self._connection.where} does not reply to the request {kind.name} within {self._timeout_s:g} s: "
-            "look whether that is its port."
-        )
+        asked = f"the request {kind.name} within {self._timeout_s:g} s"
+        raise LinkError(f"The {self._connection.where} does not reply to {asked}: look whether that is its port.")
 
 
 def _arm_state(values: Mapping[str, Any]) -> ArmState:
