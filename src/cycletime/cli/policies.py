@@ -176,7 +176,7 @@ def evaluation_as_json(run: str, evaluation: Evaluation, played: list[WatchedEpi
 
 def evaluation_as_text(told: dict[str, Any]) -> str:
     n, first = told["episodes"], told["seed"]
-    late = f" with actions {Duration(told['delay_s'])} late" if told["delay_s"] else ""
+    late = f" with actions {Duration.of_seconds(told['delay_s'])} late" if told["delay_s"] else ""
     seeds = f"seed {first}" if n == 1 else f"seeds {first} to {first + n - 1}"
     whose = "sampled from" if told["actions"] == "sampled" else "the mean of"
     spread = told["standard_deviation"]
@@ -185,8 +185,8 @@ def evaluation_as_text(told: dict[str, Any]) -> str:
         interval = f"{told['interval']} interval of the mean {told['low']:,.2f} to {told['high']:,.2f}"
     seconds = told["mean_agent_steps"] * told["dt_s"]
     lines = [
-        f"{told['world']} at {Duration(told['dt_s'])}{late}: actions are {whose} a policy trained at "
-        f"{Duration(told['trained_dt_s'])} for {told['trained_env_steps']:,} environment steps",
+        f"{told['world']} at {Duration.of_seconds(told['dt_s'])}{late}: actions are {whose} a policy trained at "
+        f"{Duration.of_seconds(told['trained_dt_s'])} for {told['trained_env_steps']:,} environment steps",
         f"mean return {told['mean']:,.2f}"
         + ("" if spread is None else f", standard deviation {spread:,.2f}")
         + f", {interval} (n = {n} episode{'' if n == 1 else 's'}, {seeds})",

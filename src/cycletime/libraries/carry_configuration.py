@@ -220,7 +220,7 @@ class _Transfer:
         of_playground = (configuration.environment or configuration.library) == "mujoco-playground"
         held = repeats.value if repeats and of_playground else 1
         try:
-            cycle_steps(self.to_dt, Duration(step.value) * held)
+            cycle_steps(self.to_dt, Duration.of_seconds(step.value) * held)
         except InputError as error:
             raise InputError(f"{error} Or change {step.name}, which is {step.value}, first.") from None
 

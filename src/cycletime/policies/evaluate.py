@@ -10,11 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cycletime.agents.checks import check_counts
-from cycletime.duration import Duration
+from cycletime.duration import Duration, refuse_longer_than
 from cycletime.errors import InputError
 from cycletime.policies.watch import Playback, WatchedEpisode, act_of
 from cycletime.training.policy_file import SavedPolicy
-from cycletime.training.spec import refuse_longer_than
 from cycletime.training.worlds import ActionBounds, ClosedFormWorld, World, make_env, observation_size
 
 MOST_EPISODES = 10_000_000

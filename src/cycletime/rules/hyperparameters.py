@@ -11,7 +11,7 @@ from importlib import import_module
 from math import isfinite, isinf
 from typing import Any, ClassVar, Self
 
-from cycletime.duration import Duration, DurationField, DurationLike, typed_duration
+from cycletime.duration import Duration, DurationField, DurationLike
 from cycletime.errors import InputError, did_you_mean
 from cycletime.rules.laws import KEPT, Law, Number, nearest_whole
 from cycletime.rules.quantities import Quantity, format_seconds
@@ -187,7 +187,7 @@ class Hyperparameters:
         Raises:
             InputError: if there is no such rule or part, or if a value cannot be carried that far.
         """
-        new_dt, rule = typed_duration(new_dt), self._rule(recommend(self).rule if rule is None else rule)
+        new_dt, rule = Duration(new_dt), self._rule(recommend(self).rule if rule is None else rule)
         left_alone = self._left_alone(rule, new_dt / self.dt)
         rule = rule.without(*left_alone)
         laws = _laws_of(rule, [self.part(name) for name in part_names(also)])

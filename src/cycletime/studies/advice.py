@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from cycletime.agents import Agent, SACAgent
 from cycletime.agents.checks import check_counts
 from cycletime.bounded import read_bounded_text
-from cycletime.duration import Duration, cycle_steps
+from cycletime.duration import Duration, cycle_steps, refuse_longer_than
 from cycletime.errors import InputError, unknown_name_error
 from cycletime.rules import recommend, recommend_for
 from cycletime.rules.rule import Recommendation
@@ -28,7 +28,6 @@ from cycletime.training.engine import AUTO
 from cycletime.training.external import ExternalAgent, TrainerSpec, tuned_hyperparameters
 from cycletime.training.make_specs import agent_values, algorithms_with_rules, known_algorithms, tunable_names
 from cycletime.training.sealed_json import check_seal, error_reason, parse_json, sealed_text
-from cycletime.training.spec import refuse_longer_than
 from cycletime.training.toml_files import MOST_BYTES_KEPT
 from cycletime.training.worlds import ClosedFormWorld, ForeignEnv, World
 

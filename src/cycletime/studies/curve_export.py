@@ -70,7 +70,7 @@ def _curve_columns(run: FinishedRun, bins: int | None) -> dict[str, Any]:
     if bins is None:
         if isinstance(run.curve, EpisodeBins):
             raise InputError(f"The curve of {run.name} is kept in bins: export with --bins 100.")
-        table = curve_table(run.curve, Duration(env_dt_s))
+        table = curve_table(run.curve, Duration.of_seconds(env_dt_s))
         return {"env_step": table["env_steps"], "seconds": table["seconds"], "return": table["return"]}
     if not len(run.curve):
         return {name: [] for name in ("env_step", "seconds", "return")}

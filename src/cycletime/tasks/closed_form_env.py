@@ -21,7 +21,7 @@ from gymnasium.vector.utils import batch_space
 from jax import lax
 from numpy.typing import NDArray
 
-from cycletime.duration import Duration, DurationLike, cycle_steps
+from cycletime.duration import Duration, DurationLike, cycle_steps, refuse_longer_than
 from cycletime.errors import InputError
 from cycletime.tasks.base_env import Observation, TaskEnv, action_space, observation_space
 from cycletime.tasks.closed_form import ClosedFormTask, Numbers, State, Step
@@ -131,7 +131,7 @@ class ClosedFormEnv(TaskEnv):
         The task may be its class as 'module:Class', which Gymnasium can write down.
         """
         self.task = _make_task(task, env_dt)
-        self._dt = self.task.baseline_dt if dt is None else Duration(dt)
+        self._dt = _cycle_time(self.task, dt)
         self._packed = packed_task(self.task, cycle_steps(self._dt, self.task.env_dt))
         super().__init__(render_mode)
 
@@ -196,7 +196,7 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise InputError(f"{render_mode!r} is not a render mode of many environments: give 'rgb_array' or None.")
         self.num_envs, self.render_mode = num_envs, render_mode
         self.task = _make_task(task, env_dt)
-        self._dt = self.task.baseline_dt if dt is None else Duration(dt)
+        self._dt = _cycle_time(self.task, dt)
         self._cycle_steps = cycle_steps(self._dt, self.task.env_dt)
         self.metadata = {**self.metadata, "render_fps": frame_rate(self.dt)}
         self.single_action_space = action_space(self.task)
@@ -270,6 +270,12 @@ def _make_task(task: ClosedFormTask | str, env_dt: DurationLike | None) -> Close
         task = load_env_creator(task)()  # type: ignore[assignment]  # loads any 'module:name'
         assert isinstance(task, ClosedFormTask), "registered so"
     return task if env_dt is None else replace(task, env_dt=Duration(env_dt))
+
+
+def _cycle_time(task: ClosedFormTask, dt: DurationLike | None) -> Duration:
+    given = task.baseline_dt if dt is None else Duration(dt)
+    refuse_longer_than(task.time_limit, given)
+    return given
 
 
 # Compiled once for all environments of a task and a cycle time.

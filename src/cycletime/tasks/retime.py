@@ -20,7 +20,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.wrappers import TimeLimit
 
-from cycletime.duration import Duration, DurationLike, typed_duration
+from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, did_you_mean, quote
 from cycletime.tasks.render import frame_rate
 from cycletime.tasks.time_step import duration_text, whole_steps, wrapper_layers
@@ -44,7 +44,7 @@ class MujocoClock:
 
     def read(self, env: Any) -> TimeStep:  # noqa: ANN401
         try:
-            return TimeStep(Duration(float(env.model.opt.timestep)), int(env.frame_skip))
+            return TimeStep(Duration.of_seconds(float(env.model.opt.timestep)), int(env.frame_skip))
         except AttributeError:
             raise InputError(
                 f"{env} has no model.opt.timestep and frame_skip: register it with clock=AttributeClock(name)."
@@ -68,7 +68,7 @@ class AttributeClock:
     def read(self, env: Any) -> TimeStep:  # noqa: ANN401
         if not hasattr(env, self.name):
             raise InputError(f"{env} has no attribute {self.name!r}: register it with the one of its time step.")
-        return TimeStep(Duration(getattr(env, self.name)), 1)
+        return TimeStep(Duration.of_seconds(getattr(env, self.name)), 1)
 
     def write(self, env: Any, step: TimeStep) -> None:  # noqa: ANN401
         setattr(env, self.name, float(step.physics_dt))
@@ -347,7 +347,7 @@ def retime(
         )
     # 'module:Name-v0' lets Gymnasium import the module first.
     name = env_id.id if isinstance(env_id, EnvSpec) else env_id.rpartition(":")[2]
-    env_dt = typed_duration(env_dt)
+    env_dt = Duration(env_dt)
     clock = find_retiming(name).clock
     if isinstance(clock, MujocoClock) and find_spec("mujoco") is None:
         raise InputError("MuJoCo is not installed: pip install 'cycletime[mujoco]'.")
