@@ -12,7 +12,7 @@ from cycletime.agents import ActorCriticAgent, Agent, agent_for
 from cycletime.agents.exploration import Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.agents.from_rules import whole_rows
 from cycletime.duration import Duration, DurationLike
-from cycletime.errors import InputError, unknown_name_error
+from cycletime.errors import InputError, quote, unknown_name_error
 from cycletime.libraries.synonyms import name_hint
 from cycletime.rules import Rule
 from cycletime.rules.hyperparameters import Hyperparameters, part_names
@@ -185,6 +185,8 @@ def make_specs(
     if not 1 <= count <= MOST_SEEDS:  # before there is a list of them
         raise InputError(f"seeds is {count}: there must be from 1 to {MOST_SEEDS}.")
     several = range(seeds) if isinstance(seeds, int) else seeds
+    if len(set(several)) < count:
+        raise InputError(f"seeds is {quote(seeds)}: give each once.")
     values, others = dict(values or {}), dict(others or {})
     tuned_fields: set[str] = set()
     if tuned is not None:

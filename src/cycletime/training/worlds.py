@@ -110,7 +110,7 @@ class ClosedFormWorld:
         if self.name not in tasks.CLOSED_FORMS:
             near = did_you_mean(self.name, tasks.CLOSED_FORMS)
             known = f"give {either(tasks.CLOSED_FORMS)}, or a Gymnasium id as an environment"
-            raise InputError(f"{self.name!r} is not a task: {known}{near}")
+            raise InputError(f"{quote(self.name)} is not a task: {known}{near}")
         object.__setattr__(self, "env_dt", self.task.env_dt)
 
     @property
@@ -140,8 +140,9 @@ class GymnasiumEnv:
     """Its time step: one that it is retimed to, where `retime` knows it, and else one that it does not publish."""
 
     def __post_init__(self) -> None:
-        if not str(self.name).isprintable():
-            raise InputError(f"env is {quote(self.name)}: it must be a line of printable characters.")
+        name: object = self.name
+        if not isinstance(name, str) or not name.isprintable():
+            raise InputError(f"env is {quote(name)}: give its id in one line, such as 'Reacher-v5'.")
         if self.env_dt is not None:
             object.__setattr__(self, "env_dt", Duration(self.env_dt))
 

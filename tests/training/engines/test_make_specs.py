@@ -11,6 +11,7 @@ from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
 from cycletime.agents.exploration import Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.duration import Duration
 from cycletime.errors import InputError
+from cycletime.rules import laws
 from cycletime.training.make_specs import MOST_SEEDS, make_exploration, make_specs
 from cycletime.training.spec import EngineSpec
 from cycletime.training.worlds import ClosedFormWorld, GymnasiumEnv
@@ -119,6 +120,10 @@ def test_the_kernel_has_every_task_with_any_time_step(task: str) -> None:
         ({"seeds": []}, "from 1 to"),
         ({"seeds": MOST_SEEDS + 1}, f"seeds is {MOST_SEEDS + 1}"),
         ({"seeds": [3, -4]}, "seed is -4"),
+        ({"seeds": [0, 0]}, r"seeds is \[0, 0\]: give each once"),
+        ({"task": PPOAgent()}, r"PPOAgent.* is not a task: give 'reacher'"),
+        ({"task": None, "env": PPOAgent()}, "env is PPOAgent.*: give its id in one line, such as 'Reacher-v5'"),
+        ({"rule": laws.COUNT, "tuned_at": "8ms"}, "Unknown rule Law.*: choose one of baseline, dt-aware"),
         ({"algorithm": "dqn"}, "'dqn' is not an algorithm"),
         ({"dt": "15ms"}, "not a whole multiple"),
         ({"env_steps": 0}, "env_steps is 0"),
