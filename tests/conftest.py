@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from cycletime import extras
+
 # Shells start what runs in the background with SIGINT ignored, and all that it starts would ignore Ctrl-C as well.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -48,6 +50,12 @@ def pytest_collection_finish() -> None:
 def shared_folder() -> Path:
     """For what is made once for all processes of this session."""
     return Path(os.environ[SHARED])
+
+
+@pytest.fixture(autouse=True)
+def _from_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let messages name extras as an installation from an index does, wherever the one that is tested is from."""
+    monkeypatch.setattr(extras, "_installed_from", dict)
 
 
 @pytest.fixture(scope="module")

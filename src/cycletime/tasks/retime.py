@@ -22,6 +22,7 @@ from gymnasium.wrappers import TimeLimit
 
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, did_you_mean, quote
+from cycletime.extras import install_command
 from cycletime.tasks.render import frame_rate
 from cycletime.tasks.time_step import duration_text, whole_steps, wrapper_layers
 
@@ -350,7 +351,7 @@ def retime(
     env_dt = Duration(env_dt)
     clock = find_retiming(name).clock
     if isinstance(clock, MujocoClock) and find_spec("mujoco") is None:
-        raise InputError("MuJoCo is not installed: pip install 'cycletime[mujoco]'.")
+        raise InputError(f"MuJoCo is not installed: {install_command('mujoco')}.")
     for count, instead in {"max_episode_steps": "time_limit", "frame_skip": "env_dt"}.items():
         if count in make_kwargs:
             raise InputError(

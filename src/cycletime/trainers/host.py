@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cycletime.errors import InputError, did_you_mean, quote
+from cycletime.extras import install_command
 from cycletime.trainers.trainer_run import TrainerRun
 
 WRONG_INPUT_STATUS = 64
@@ -64,8 +65,8 @@ def main() -> int:
         return WRONG_INPUT_STATUS
     except ModuleNotFoundError as error:
         name = request["trainer"]
-        remedy = "it" if ":" in name else f"'cycletime[{name}]'"
-        print(f"{name} needs {error.name!r}, which is not installed: pip install {remedy}.", file=sys.stderr)
+        remedy = "pip install it" if ":" in name else install_command(name)
+        print(f"{name} needs {error.name!r}, which is not installed: {remedy}.", file=sys.stderr)
         return WRONG_INPUT_STATUS
     return 0
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from cycletime import tasks
 from cycletime.duration import Duration, DurationLike, cycle_steps
-from cycletime.errors import InputError, did_you_mean, first_line, quote
-from cycletime.extras import require_extras
+from cycletime.errors import InputError, NotInstalledError, did_you_mean, first_line, quote
+from cycletime.extras import install_command, require_extras
 
 if TYPE_CHECKING:
     import gymnasium
@@ -351,8 +351,10 @@ def _gymnasium_make(name: str, keywords: dict[str, Any]) -> gymnasium.Env[Any, A
     except DependencyNotInstalled as error:
         raise InputError(
             f"{name!r} needs a package that is not installed ({first_line(error)}): for MuJoCo's environments "
-            "pip install 'cycletime[mujoco]'."
+            f"{install_command('mujoco')}."
         ) from error
+    except NotInstalledError:
+        raise
     except gymnasium.error.Error as error:
         raise _no_environment(name, error) from error
     except ImportError as error:
