@@ -111,6 +111,7 @@ def test_a_library_s_words_in_json(capsys: pytest.CaptureFixture[str]) -> None:
             "--num-envs 4 matters to a library's words only: name one with --for",
         ),
         ("ppo --from 16ms", "--to"),
+        ("sac --from 50ms --to 25ms --also target-entropy", "needs --action-size, the number of action dimensions"),
         ("dqn --from 16ms --to 4ms", "There is no command 'cycletime transfer dqn', nor a file or folder dqn: give"),
         ("td4 --from 16ms --to 4ms", "ddpg, file; did you mean td3?"),
         ("ppo --from 16 --to 4ms", "'16' has no unit: write '16ms' for milliseconds, '16s' for seconds or '16Hz'."),

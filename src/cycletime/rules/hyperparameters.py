@@ -239,8 +239,11 @@ class Hyperparameters:
         if isinstance(rule, Rule):
             known = [quantity.field for quantity in self.quantities]
             for name in (field for field in rule.laws if field not in known):
-                has = f"{self.algorithm} has {', '.join(known)}{did_you_mean(name, known)}"
-                raise InputError(f"Rule {rule.name!r} has a law for {name!r}: {has}")
+                theirs = [each.algorithm for each in Hyperparameters.__subclasses__() if hasattr(each, name)]
+                near = f" ({name} is of {theirs[0]})." if theirs else did_you_mean(name, known)
+                raise InputError(
+                    f"Rule {rule.name!r} has a law for {name!r}: {self.algorithm} has {', '.join(known)}{near}"
+                )
             if self.rules.get(rule.name, rule) != rule:
                 raise InputError(f"{rule.name!r} is the name of another rule of {self.algorithm}: give yours its own.")
             return rule

@@ -85,8 +85,8 @@ def choose_time_step(
     env_dt, longest = Duration(env_dt), own.physics_dt
     if not skips_frames and env_dt > longest:
         raise InputError(
-            f"env_dt {env_dt} is longer than the {longest} of this environment, which integrates once per step: "
-            f"give at most {longest}, and let an action last several steps."
+            f"The step {env_dt} is longer than the {longest} of this environment, which integrates once per step: "
+            f"give at most {longest}, and hold each action for several steps by CycleTime."
         )
     if physics_dt is None:
         frames = ceil(env_dt / longest)
@@ -360,7 +360,9 @@ def retime(
     env: gym.Env[Any, Any] = gym.make(env_id, max_episode_steps=-1, **make_kwargs)
     refuse_second_retiming(env)
     most_steps = (env_id if isinstance(env_id, EnvSpec) else gym.spec(name)).max_episode_steps
-    limit = None if most_steps is None else clock.read(env.unwrapped).env_dt * most_steps
+    own = clock.read(env.unwrapped)
+    choose_time_step(own, env_dt, physics_dt, clock.skips_frames)  # which refuses a step that is too long
+    limit = None if most_steps is None else own.env_dt * most_steps
     if time_limit is not None:
         limit = None if isinstance(time_limit, float) and time_limit == inf else Duration(time_limit)
     if limit is not None:
@@ -368,5 +370,5 @@ def retime(
         try:
             env = TimeLimit(env, whole_steps(named, limit.exact_s, env_dt, least=1))
         except InputError as error:
-            raise InputError(f"{str(error)[:-1]}; give time_limit one of them.") from None
+            raise InputError(f"{str(error)[:-1]}; give one of them to retime as time_limit.") from None
     return Retime(env, env_dt, physics_dt)
