@@ -18,6 +18,9 @@ from cycletime.processes import owning_children
 if TYPE_CHECKING:
     from cycletime.policies.evaluate import Evaluation
     from cycletime.policies.watch import WatchedEpisode
+    from cycletime.training.finished_run import FinishedRun
+    from cycletime.training.policy_file import SavedPolicy
+    from cycletime.training.run_folder import RunFolder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,33 +43,21 @@ class Watch(SingleRunOptions):
 
     @owning_children()
     def run(self) -> int:
-        from cycletime.training.machine import prepare_jax
-
-        prepare_jax("cpu")  # a GPU is of no use here, and someone may be training on it
-        from cycletime.policies.films import check_film
-        from cycletime.policies.watch import (
-            Playback,
-            act_of,
-            drawing_errors,
-            refuse_without_display,
-            show_in_window,
-            write_film,
-        )
-        from cycletime.studies.study_folder import open_run, policy_of
-        from cycletime.training.worlds import ActionBounds, make_env, observation_size
-
         if self.seed < 0:
             raise InputError(f"--seed is {self.seed}: it must be at least 0.")
-        run = open_run(self.folder)
+        run, saved = _open_run(self.folder)
+        from cycletime.policies import watch
+        from cycletime.policies.films import check_film
+        from cycletime.training.worlds import ActionBounds, make_env, observation_size
+
         spec = run.spec
         # What can go wrong is asked before anything slow is done.
         if self.to is None:
-            refuse_without_display()
+            watch.refuse_without_display()
         else:
             check_film(Path(self.to))
-        saved = policy_of(run)
-        act = act_of(saved, self.seed, sampled=self.sampled)
-        with drawing_errors(spec.world.name):
+        act = watch.act_of(saved, self.seed, sampled=self.sampled)
+        with watch.drawing_errors(spec.world.name):
             env = make_env(spec.world, spec.dt, render_mode="rgb_array")
 
         def tell(seen: WatchedEpisode) -> None:
@@ -76,7 +67,7 @@ class Watch(SingleRunOptions):
 
         try:
             saved.refuse_other_sizes(observation_size(env), ActionBounds.of(env).size, env)
-            showing = Playback(
+            showing = watch.Playback(
                 env=env,
                 act=act,
                 dt=spec.dt,
@@ -86,13 +77,24 @@ class Watch(SingleRunOptions):
                 tell=tell,
             )
             if self.to is None:
-                show_in_window(showing, spec.world.name)
+                watch.show_in_window(showing, spec.world.name)
             else:
-                write_film(showing, Path(self.to))
+                watch.write_film(showing, Path(self.to))
                 _print_written(Path(self.to))
         finally:
             env.close()
         return 0
+
+
+def _open_run(path: Path) -> tuple[RunFolder | FinishedRun, SavedPolicy]:
+    """A run and its policy, with JAX on the CPU: a GPU is of no use here, and someone may be training on it."""
+    from cycletime.training.machine import prepare_jax
+
+    prepare_jax("cpu")
+    from cycletime.studies.study_folder import open_run, policy_of
+
+    run = open_run(path)
+    return run, policy_of(run)
 
 
 def _print_written(path: Path) -> None:
@@ -121,15 +123,11 @@ class Evaluate(SingleRunOptions):
 
     @owning_children()
     def run(self) -> int:
-        from cycletime.training.machine import prepare_jax
-
-        prepare_jax("cpu")  # a GPU is of no use here, and someone may be training on it
+        run, policy = _open_run(self.folder)
         from cycletime.policies.evaluate import Evaluation
-        from cycletime.studies.study_folder import open_run, policy_of
 
-        run = open_run(self.folder)
         evaluation = Evaluation(
-            policy=policy_of(run),
+            policy=policy,
             world=run.spec.world,
             dt=run.spec.dt if self.dt is None else Duration(self.dt),
             delay=self.delay,
@@ -260,14 +258,10 @@ class Export(SingleRunOptions):
     def run(self) -> int:
         if self.to not in ("onnx", "numpy"):
             raise InputError(f"{self.to!r} is not a format: give --to onnx or --to numpy.")
-        from cycletime.training.machine import prepare_jax
-
-        prepare_jax("cpu")  # a GPU is of no use here, and someone may be training on it
-        from cycletime.policies.export import NUMPY_FILES, OBSERVATIONS, TOLERANCE, export_numpy, export_onnx
-        from cycletime.studies.study_folder import open_run, policy_of
-
         path = self.folder
-        policy = policy_of(open_run(path))
+        _, policy = _open_run(path)
+        from cycletime.policies.export import NUMPY_FILES, OBSERVATIONS, TOLERANCE, export_numpy, export_onnx
+
         if self.out is None and not path.exists():
             raise InputError(f"--out is missing: {path.name} is in the store of its study, and has no folder.")
         out = Path(self.out) if self.out else path / ("policy.onnx" if self.to == "onnx" else "numpy")
