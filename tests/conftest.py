@@ -7,14 +7,13 @@ import gc
 import os
 import signal
 from collections.abc import Callable, Iterator
+from importlib.metadata import PathDistribution
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from hypothesis import settings
-
-from cycletime import extras
 
 # Shells start what runs in the background with SIGINT ignored, and all that it starts would ignore Ctrl-C as well.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -55,7 +54,10 @@ def shared_folder() -> Path:
 @pytest.fixture(autouse=True)
 def _from_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let messages name extras as an installation from an index does, wherever the one that is tested is from."""
-    monkeypatch.setattr(extras, "_installed_from", dict)
+    read = PathDistribution.read_text
+    monkeypatch.setattr(
+        PathDistribution, "read_text", lambda self, name: None if name == "direct_url.json" else read(self, name)
+    )
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,11 @@
 """Extras: what works without them, what is said where one is missing, and that the package brings what it says."""
 
+import json
 import re
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import PathDistribution
 from pathlib import Path
 from typing import Any
 
@@ -120,5 +122,5 @@ def test_what_a_sentence_says_to_install_brings_the_package(package: str) -> Non
 def test_an_extra_is_installed_from_where_the_package_is_from(
     source: dict[str, Any], command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(extras, "_installed_from", lambda: source)
+    monkeypatch.setattr(PathDistribution, "read_text", lambda *_: json.dumps(source) if source else None)
     assert extras.install_command("study") == command

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import floor, isfinite, ulp
 from numbers import Rational, Real
-from typing import NoReturn, TypeAlias, overload
+from typing import TypeAlias
 
 from cycletime.errors import InputError
 
@@ -55,8 +55,12 @@ class Duration:
         exact_s = _parse(value)
         if exact_s is None or not _SHORTEST_S <= exact_s <= _LONGEST_S:
             raise InputError(f"{value!r} is not a time span: give {_EXAMPLES}.")
-        if exact_s >= 1 and not isinstance(value, Fraction):
-            _require_unit(str(value))
+        number = str(value).strip()
+        if exact_s >= 1 and not isinstance(value, Fraction) and not number[-1].isalpha():
+            raise InputError(
+                f"{str(value)!r} has no unit: write '{number}ms' for milliseconds, '{number}s' for seconds or "
+                f"'{number}Hz'."
+            )
         object.__setattr__(self, "exact_s", exact_s)
 
     @classmethod
@@ -94,10 +98,6 @@ class DurationField:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    @overload
-    def __get__(self, instance: None, owner: type) -> NoReturn: ...
-    @overload
-    def __get__(self, instance: object, owner: type) -> Duration: ...
     def __get__(self, instance: object | None, owner: type) -> Duration:
         if instance is None:  # a dataclass asks so for the default, and there is none
             raise AttributeError(self._name)
@@ -129,15 +129,6 @@ def refuse_longer_than(episode: Duration, dt: Duration) -> None:
     """Refuse a cycle that lasts longer than an episode, in which an agent would act once at most."""
     if dt > episode:
         raise InputError(f"The cycle time {dt} is longer than an episode, {episode}: give at most that.")
-
-
-def _require_unit(text: str) -> None:
-    """People who type 16 mean milliseconds, and cycle times of seconds are rare."""
-    number = text.strip()
-    if not number[-1].isalpha():
-        raise InputError(
-            f"{text!r} has no unit: write '{number}ms' for milliseconds, '{number}s' for seconds or '{number}Hz'."
-        )
 
 
 def _parse(value: object) -> Fraction | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -35,10 +35,13 @@ _PACKAGES = {
 
 def install_command(extra: str) -> str:
     """What brings an extra to this installation, from where it came itself: a clone, a repository, or an index."""
-    from urllib.parse import urlparse  # which take long to load, and most programs need none
+    from importlib.metadata import PackageNotFoundError, distribution  # which take long to load
+    from urllib.parse import urlparse
     from urllib.request import url2pathname
 
-    source = _installed_from()
+    source: dict[str, Any] = {}  # from an index, or only on the path
+    with suppress(PackageNotFoundError):
+        source = json.loads(distribution("cycletime").read_text("direct_url.json") or "{}")
     url, folder, repository = source.get("url", ""), source.get("dir_info"), source.get("vcs_info")
     if folder is not None:
         flag = "-e " if folder.get("editable") else ""
@@ -46,17 +49,6 @@ def install_command(extra: str) -> str:
     if repository is not None:
         url = f"{repository['vcs']}+{url}@{repository['commit_id']}"
     return f"pip install 'cycletime[{extra}]{f' @ {url}' if url else ''}'"
-
-
-def _installed_from() -> dict[str, Any]:
-    """The installer's record (PEP 610), empty where cycletime is from an index or only on the path."""
-    from importlib.metadata import PackageNotFoundError, distribution
-
-    try:
-        found: dict[str, Any] = json.loads(distribution("cycletime").read_text("direct_url.json") or "{}")
-    except PackageNotFoundError:
-        return {}
-    return found
 
 
 @contextmanager

@@ -207,7 +207,8 @@ def _meant(name: str, value: str, words: Sequence[str], command: CommandSpec) ->
         if "--from-library" in known:
             return f"{name} is one of a library's words: give --from-library LIBRARY {word}={value or '...'}."
     value = "" if _OPTION.match(value) else value
-    synonym = find_synonym(name.lstrip("-"), _algorithm(words, command))
+    given = re.search(r" --algorithm[ =](\S+)", " ".join(["", *words]))
+    synonym = find_synonym(name.lstrip("-"), given.group(1) if given else command.name.rpartition(" ")[2])
     ours = synonym.ours if synonym else name.lstrip("-").replace("-", "_")
     option = f"--{_hyphened(ours)}"
     if synonym and option in known:
@@ -217,11 +218,6 @@ def _meant(name: str, value: str, words: Sequence[str], command: CommandSpec) ->
         return f"{name} is --set {ours}={value or '...'} here."
     near = did_you_mean(name, known, most=2)
     return None if near == "." else f"There is no option {shorten(name)} in '{command.name}'{near}"
-
-
-def _algorithm(words: Sequence[str], command: CommandSpec) -> str:
-    given = re.search(r" --algorithm[ =](\S+)", " ".join(["", *words]))
-    return given.group(1) if given else command.name.rpartition(" ")[2]
 
 
 def _is_agent_field(name: str) -> bool:

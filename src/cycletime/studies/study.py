@@ -73,8 +73,10 @@ class Study(StudySpec):
 
 
 class StudyResults:
+    """What came of a study, which others may still run."""
+
     def __init__(self, folder: StudyFolder | Path | str) -> None:
-        """Look at a study by its folder, also while others run it."""
+        """Look at a study by its folder."""
         self.folder = folder if isinstance(folder, StudyFolder) else StudyFolder.open(folder)
 
     @cached_property
@@ -82,11 +84,10 @@ class StudyResults:
         return self.folder.checked()
 
     def scores(self) -> pa.Table:
-        """A row for each cell and seed: its values and the run's.
+        """A row for each cell and seed: task, algorithm, rule, dt in seconds, what else the study varies, seed.
 
-        The columns are task, algorithm, rule, dt in seconds, what else the study varies, seed, run, state
-        (``done``, ``failed`` ...), and the scores: average_return, the mean over learning, last_tenth_return, that of
-        its last tenth, and mean_over_episodes; empty where there is none.
+        Then the run, its state (``done``, ``failed`` ...), and its scores: average_return, the mean over learning,
+        last_tenth_return, that of its last tenth, and mean_over_episodes; empty where there is none.
         """
         import pyarrow as pa
 
