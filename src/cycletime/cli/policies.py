@@ -248,7 +248,7 @@ class Export(SingleRunOptions):
     For example: cycletime export runs/reacher-ppo-16ms-seed0-1f0c7c38a2 --to onnx
     """
 
-    to: Annotated[str, arg(metavar="FORMAT")]
+    to: Annotated[Literal["onnx", "numpy"], arg(metavar="FORMAT")]
     """onnx: one file. numpy: a folder with the weights and a program that acts with them."""
     out: Annotated[Text, arg(metavar="PATH", help_behavior_hint="(default: policy.onnx or numpy/ in the run)")] = None
     """The file, or for numpy the folder, to write."""
@@ -256,8 +256,6 @@ class Export(SingleRunOptions):
     """Replace what is there."""
 
     def run(self) -> int:
-        if self.to not in ("onnx", "numpy"):
-            raise InputError(f"{self.to!r} is not a format: give --to onnx or --to numpy.")
         path = self.folder
         _, policy = _open_run(path)
         from cycletime.policies.export import NUMPY_FILES, OBSERVATIONS, TOLERANCE, export_numpy, export_onnx

@@ -77,12 +77,9 @@ class ReportCommand:
 
     def _has_paper_results(self) -> bool:
         """Whether an experiment's name is among the files: anybody has files that end with .npz."""
-        found = {file.stem for file in self.folder.glob("*.npz")}
-        if not found:
-            return False
         from cycletime.experiments.paper.experiments import STUDY_NAMES
 
-        return not found.isdisjoint(STUDY_NAMES)
+        return not {file.stem for file in self.folder.glob("*.npz")}.isdisjoint(STUDY_NAMES)
 
     def _report_study(self) -> int:
         from cycletime.reports.output import write_report

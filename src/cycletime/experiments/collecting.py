@@ -23,7 +23,6 @@ from cycletime.studies.study_folder import StudyFolder
 from cycletime.training.atomic_files import make_folder
 
 _MACHINE_KEYS = ("cycletime", "device", "processor", "jax", "NVRTC", "kernel")
-_REPOSITORY = "https://github.com/cycletime/cycletime"
 
 
 def find_results(name: str) -> Path | None:
@@ -40,7 +39,7 @@ def results_folder(name: str) -> Path:
     if (found := find_results(name)) is None:
         raise InputError(
             f"There is no results/{name} here or above: give the folder that 'cycletime experiment collect' filled as "
-            f"--results. Results of the paper and of horizons are in a clone of {_REPOSITORY}."
+            "--results. Results of the paper and of horizons are in a clone of https://github.com/cycletime/cycletime."
         )
     return found
 

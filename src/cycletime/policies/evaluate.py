@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from cycletime.agents.checks import check_counts
-from cycletime.duration import Duration, refuse_longer_than
+from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.policies.watch import Playback, WatchedEpisode, act_of
 from cycletime.training.policy_file import SavedPolicy
-from cycletime.training.worlds import ActionBounds, ClosedFormWorld, World, make_env, observation_size
+from cycletime.training.worlds import ActionBounds, World, make_env, observation_size
 
 MOST_EPISODES = 10_000_000
 
@@ -39,8 +39,6 @@ class Evaluation:
 
     def play(self) -> list[WatchedEpisode]:
         act = act_of(self.policy, self.seed, sampled=self.sampled)
-        if isinstance(self.world, ClosedFormWorld):
-            refuse_longer_than(self.world.task.time_limit, self.dt)
         env = make_env(self.world, self.dt, delay=self.delay)
         try:
             self.policy.refuse_other_sizes(observation_size(env), ActionBounds.of(env).size, self.world.name)

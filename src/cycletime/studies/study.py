@@ -116,11 +116,7 @@ class StudyResults:
         return study_curves(self._checked, bins)
 
     def plot(self, measure: str = "average_return") -> Figure:
-        """A score against the cycle time, for each task and algorithm: means and standard errors over seeds.
-
-        Args:
-            measure: A column of `scores`: average_return, last_tenth_return or mean_over_episodes.
-        """
+        """A column of `scores` against the cycle time, for each task and algorithm: means and standard errors."""
         if measure not in _KEYS:
             raise unknown_name_error(measure, "a score", _KEYS)
         with require_extras("StudyResults.plot"):

@@ -229,7 +229,7 @@ def make_specs(
 
 def make_exploration(noise: str, correlation: DurationLike | None = None) -> Exploration | None:
     if noise not in NOISES:
-        raise InputError(f"{noise!r} is not a noise: give {', '.join(NOISES)}.")
+        raise unknown_name_error(noise, "a noise", NOISES)
     if noise == "white":
         if correlation is not None:
             raise InputError(f"correlation is {correlation}: white noise has none, so give a noise as well.")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime import tasks
-from cycletime.duration import Duration, DurationLike, cycle_steps
+from cycletime.duration import Duration, DurationLike, cycle_steps, refuse_longer_than
 from cycletime.errors import InputError, NotInstalledError, did_you_mean, first_line, quote
 from cycletime.extras import install_command, require_extras
 
@@ -108,9 +108,8 @@ class ClosedFormWorld:
 
     def __post_init__(self) -> None:
         if self.name not in tasks.CLOSED_FORMS:
-            near = did_you_mean(self.name, tasks.CLOSED_FORMS)
             known = f"give {either(tasks.CLOSED_FORMS)}, or a Gymnasium id as an environment"
-            raise InputError(f"{quote(self.name)} is not a task: {known}{near}")
+            raise InputError(f"{quote(self.name)} is not a task: {known}{did_you_mean(self.name, tasks.CLOSED_FORMS)}")
         object.__setattr__(self, "env_dt", self.task.env_dt)
 
     @property
@@ -249,6 +248,7 @@ def make_env(
         import_module("gymnasium")
     keywords = {} if render_mode is None else {"render_mode": render_mode}
     if isinstance(world, ClosedFormWorld):
+        refuse_longer_than(world.task.time_limit, dt)
         return _make_task_env(f"cycletime/{tasks.CLOSED_FORMS[world.name]}-v0", world.env_dt, dt, keywords, delay)
     if isinstance(world, RobotEnv):
         raise InputError(

@@ -167,7 +167,7 @@ def test_noise_has_a_name_and_its_time(noise: tuple[Any, ...], expected: Explora
 @pytest.mark.parametrize(
     ("noise", "sentence"),
     [
-        (("brown",), "'brown' is not a noise: give white"),
+        (("brown",), "'brown' is not a noise: give one of white"),
         (("white", "100ms"), "correlation is 100ms: white noise has none"),
         (("ornstein-uhlenbeck",), "correlation is missing"),
     ],
