@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from html import escape
 from importlib import import_module
@@ -238,12 +238,11 @@ class Hyperparameters:
     def _rule(self, rule: str | Rule) -> Rule:
         if isinstance(rule, Rule):
             known = [quantity.field for quantity in self.quantities]
+            others = {each.name for kind in Hyperparameters.__subclasses__() for each in fields(kind)}
             for name in (field for field in rule.laws if field not in known):
-                theirs = [each.algorithm for each in Hyperparameters.__subclasses__() if hasattr(each, name)]
-                near = f" ({name} is of {theirs[0]})." if theirs else did_you_mean(name, known)
-                raise InputError(
-                    f"Rule {rule.name!r} has a law for {name!r}: {self.algorithm} has {', '.join(known)}{near}"
-                )
+                near = "." if name in others else did_you_mean(name, known)  # no slip, but another algorithm's
+                has = f"{self.algorithm} has {', '.join(known)}{near}"
+                raise InputError(f"Rule {rule.name!r} has a law for {name!r}: {has}")
             if self.rules.get(rule.name, rule) != rule:
                 raise InputError(f"{rule.name!r} is the name of another rule of {self.algorithm}: give yours its own.")
             return rule
