@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 from collections.abc import Callable, Iterator
+from importlib.metadata import PathDistribution
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -48,6 +49,15 @@ def pytest_collection_finish() -> None:
 def shared_folder() -> Path:
     """For what is made once for all processes of this session."""
     return Path(os.environ[SHARED])
+
+
+@pytest.fixture(autouse=True)
+def _from_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let messages name extras as an installation from an index does, wherever the one that is tested is from."""
+    read = PathDistribution.read_text
+    monkeypatch.setattr(
+        PathDistribution, "read_text", lambda self, name: None if name == "direct_url.json" else read(self, name)
+    )
 
 
 @pytest.fixture(scope="module")

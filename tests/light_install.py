@@ -64,22 +64,25 @@ def refusals() -> None:
     import gymnasium
 
     import cycletime.tasks
+    from cycletime.extras import install_command
 
-    install = "which is not installed: pip install"
-    for line, sentence in {
-        "train --task reacher --dt 16ms --env-steps 1e3 --out a": f"train needs JAX, {install} 'cycletime[train]'.",
-        "study run study.toml --out a": f"study needs JAX, {install} 'cycletime[study]'.",
-        "study report study": f"study needs rich, {install} 'cycletime[study]'.",
+    def missing(needs: str, extra: str) -> str:
+        return f"{needs}, which is not installed: {install_command(extra)}."
+
+    for line, says in {
+        "train --task reacher --dt 16ms --env-steps 1e3 --out a": ("train needs JAX", "train"),
+        "study run study.toml --out a": ("study needs JAX", "study"),
+        "study report study": ("study needs rich", "study"),
     }.items():
-        assert run(line) == (2, "", f"cycletime: cycletime {sentence}\n"), run(line)
-    for what, sentence in {
-        lambda: cycletime.tasks.Reacher: f"cycletime.tasks.Reacher needs JAX, {install} 'cycletime[train]'.",
-        lambda: gymnasium.make("cycletime/Reacher-v0"): f"tasks.ClosedFormEnv needs JAX, {install} 'cycletime[train]'.",
-        lambda: gymnasium.make("cycletime/BulletReacher-v0"): f"tasks.bullet needs JAX, {install} 'cycletime[train]'.",
-        lambda: __import__("cycletime.agents"): f"cycletime.agents needs JAX, {install} 'cycletime[train]'.",
-        lambda: __import__("cycletime.statistics"): f"cycletime.statistics needs SciPy, {install} 'cycletime[study]'.",
+        assert run(line) == (2, "", f"cycletime: cycletime {missing(*says)}\n"), run(line)
+    for what, says in {
+        lambda: cycletime.tasks.Reacher: ("cycletime.tasks.Reacher needs JAX", "train"),
+        lambda: gymnasium.make("cycletime/Reacher-v0"): ("tasks.ClosedFormEnv needs JAX", "train"),
+        lambda: gymnasium.make("cycletime/BulletReacher-v0"): ("tasks.bullet needs JAX", "train"),
+        lambda: __import__("cycletime.agents"): ("cycletime.agents needs JAX", "train"),
+        lambda: __import__("cycletime.statistics"): ("cycletime.statistics needs SciPy", "study"),
     }.items():
-        assert refusal(what).endswith(sentence), refusal(what)
+        assert refusal(what).endswith(missing(*says)), refusal(what)
 
 
 def refusal(what: Callable[[], object]) -> str:

@@ -9,6 +9,8 @@ import contextlib
 import io
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 from importlib import import_module
 from pathlib import Path
@@ -97,6 +99,16 @@ def test_examples_that_are_not_run_import_what_there_is() -> None:
         module = import_module(each.module or "")
         for name in each.names:
             assert hasattr(module, name.name), f"{page.relative_to(ROOT)}: {each.module} has no {name.name}"
+
+
+def test_what_pages_say_to_type_works_as_typed_in_a_clone() -> None:
+    """Calls of help after 'import cycletime', commands that there are, and extras of the clone, not of an index."""
+    texts = [page.read_text() for page in PAGES]
+    offered = {call for text in texts for call in re.findall(r"(?:from [\w.]+ import \w+; )?help\([\w.]+\)", text)}
+    program = "\n".join(["import cycletime", *(call.replace("help(", "callable(") for call in sorted(offered))])
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+    assert "help(cycletime.train)" in offered
+    assert not [text for text in texts if re.search(r"pip install [^`\n]*'cycletime\[", text)]
 
 
 @pytest.mark.parametrize(("page", "text"), blocks("toml"))

@@ -1,10 +1,13 @@
 """Extras: what works without them, what is said where one is missing, and that the package brings what it says."""
 
+import json
 import re
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import PathDistribution
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,7 +101,26 @@ def test_the_oldest_versions_that_are_tried_are_those_promised(
 
 @pytest.mark.parametrize("package", sorted(extras._PACKAGES))
 def test_what_a_sentence_says_to_install_brings_the_package(package: str) -> None:
-    _, install = extras._PACKAGES[package]
-    named = re.fullmatch(r"'cycletime\[([\w-]+)\]'", install)
+    _, extra = extras._PACKAGES[package]
     distribution = {"PIL": "pillow", "pybullet_data": "pybullet"}.get(package, package)
-    assert distribution in (project()[named[1]] if named else {install})
+    assert distribution in project()[extra or ""]
+
+
+@pytest.mark.parametrize(
+    ("source", "command"),
+    [
+        ({}, "pip install 'cycletime[study]'"),
+        ({"url": "file:///home/me/my%20clone", "dir_info": {}}, "pip install '/home/me/my clone[study]'"),
+        ({"url": "file:///clone", "dir_info": {"editable": True}}, "pip install -e '/clone[study]'"),
+        (
+            {"url": "https://a.org/c", "vcs_info": {"vcs": "git", "commit_id": "12ab", "requested_revision": "main"}},
+            "pip install 'cycletime[study] @ git+https://a.org/c@12ab'",
+        ),
+        ({"url": "file:///c-1.whl", "archive_info": {}}, "pip install 'cycletime[study] @ file:///c-1.whl'"),
+    ],
+)
+def test_an_extra_is_installed_from_where_the_package_is_from(
+    source: dict[str, Any], command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PathDistribution, "read_text", lambda *_: json.dumps(source) if source else None)
+    assert extras.install_command("study") == command

@@ -1,6 +1,6 @@
 """Run the cells of notebooks in order, and keep what they print: python examples/notebooks/run.py FILE ...
 
-Lines that begin with % are for notebooks alone and are left out.
+Lines that begin with % are for notebooks alone and do nothing.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import ast
 import contextlib
 import io
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,7 @@ def run(notebook: dict[str, Any]) -> list[str]:
     printed = []
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
-            lines = "".join(cell["source"]).splitlines()
-            tree = ast.parse("\n".join(line for line in lines if not line.startswith("%")))
+            tree = ast.parse(re.sub(r"^( *)%.*", r"\1pass", "".join(cell["source"]), flags=re.MULTILINE))
             last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
             with contextlib.redirect_stdout(io.StringIO()) as out:
                 exec(compile(tree, "<cell>", "exec"), names)

@@ -13,12 +13,12 @@ from fractions import Fraction
 from functools import lru_cache
 from math import floor, isfinite, ulp
 from numbers import Rational, Real
-from typing import NoReturn, TypeAlias, overload
+from typing import TypeAlias
 
 from cycletime.errors import InputError
 
 DurationLike: TypeAlias = "Duration | str | float | Fraction | Decimal"
-"""What a time span may be given as; a bare number is in seconds, and text of a second or more needs a unit."""
+"""What a time span may be given as; a number without a unit is in seconds, and below one."""
 
 _SECONDS_PER_UNIT = {
     "s": Fraction(1),
@@ -45,16 +45,28 @@ class Duration:
     """The span in seconds."""
 
     def __init__(self, value: DurationLike) -> None:
-        """Read a span from text with a unit, or from a number of seconds."""
+        """Read a span from text with a unit, from a number of seconds below 1, or from a Fraction of any size.
+
+        A number of a second or more needs its unit, since 16 may mean milliseconds: see `of_seconds`.
+        """
         if isinstance(value, Duration):  # as most are that code hands on
             object.__setattr__(self, "exact_s", value.exact_s)
             return
         exact_s = _parse(value)
         if exact_s is None or not _SHORTEST_S <= exact_s <= _LONGEST_S:
             raise InputError(f"{value!r} is not a time span: give {_EXAMPLES}.")
-        if isinstance(value, str):
-            _require_unit(value, exact_s)
+        number = str(value).strip()
+        if exact_s >= 1 and not isinstance(value, Fraction) and not number[-1].isalpha():
+            raise InputError(
+                f"{str(value)!r} has no unit: write '{number}ms' for milliseconds, '{number}s' for seconds or "
+                f"'{number}Hz'."
+            )
         object.__setattr__(self, "exact_s", exact_s)
+
+    @classmethod
+    def of_seconds(cls, number: float) -> Duration:
+        """The span that a number of seconds of any size stands for, such as one that an environment publishes."""
+        return cls(_parse(number) or number)
 
     def __float__(self) -> float:
         """The span in seconds, rounded to the nearest float."""
@@ -80,17 +92,12 @@ class Duration:
 class DurationField:
     """A dataclass field that takes anything `DurationLike` and holds a `Duration`.
 
-    Use it as a descriptor: ``dt: DurationField = DurationField()``. A cycle time, `dt`, needs a unit from a second on,
-    as on the command line; other spans may be any number of seconds.
+    Use it as a descriptor: ``dt: DurationField = DurationField()``.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    @overload
-    def __get__(self, instance: None, owner: type) -> NoReturn: ...
-    @overload
-    def __get__(self, instance: object, owner: type) -> Duration: ...
     def __get__(self, instance: object | None, owner: type) -> Duration:
         if instance is None:  # a dataclass asks so for the default, and there is none
             raise AttributeError(self._name)
@@ -98,15 +105,7 @@ class DurationField:
         return span
 
     def __set__(self, instance: object, value: DurationLike) -> None:
-        instance.__dict__[self._name] = typed_duration(value) if self._name == "dt" else Duration(value)
-
-
-def typed_duration(value: DurationLike) -> Duration:
-    """A span that someone typed, where also a number of one second or more needs a unit: 16 may mean milliseconds."""
-    span = Duration(value)
-    if not isinstance(value, Duration | str):
-        _require_unit(str(value), span.exact_s)
-    return span
+        instance.__dict__[self._name] = Duration(value)
 
 
 def cycle_steps(dt: DurationLike, env_dt: DurationLike) -> int:
@@ -124,13 +123,10 @@ def cycle_steps(dt: DurationLike, env_dt: DurationLike) -> int:
     raise InputError(f"The cycle time {dt} is not a whole multiple of the environment time step {env_dt}: {nearest}.")
 
 
-def _require_unit(text: str, exact_s: Fraction) -> None:
-    """People who type 16 mean milliseconds, and cycle times of seconds are rare."""
-    number = text.strip()
-    if exact_s >= 1 and not number[-1].isalpha():
-        raise InputError(
-            f"{text!r} has no unit: write '{number}ms' for milliseconds, '{number}s' for seconds or '{number}Hz'."
-        )
+def refuse_longer_than(episode: Duration, dt: Duration) -> None:
+    """Refuse a cycle that lasts longer than an episode, in which an agent would act once at most."""
+    if dt > episode:
+        raise InputError(f"The cycle time {dt} is longer than an episode, {episode}: give at most that.")
 
 
 def _parse(value: object) -> Fraction | None:

@@ -54,8 +54,10 @@ def kind_and_first_line(error: BaseException) -> str:
     return kind if line == kind else f"{kind}: {line}"
 
 
-def did_you_mean(word: str, known: Iterable[str], most: int = 1) -> str:
+def did_you_mean(word: object, known: Iterable[str], most: int = 1) -> str:
     """The end of a sentence about an unknown name: the known ones that are nearest, if any is near at all."""
+    if not isinstance(word, str):
+        return "."
     bare = {name.lstrip("-"): name for name in known}  # the hyphens of options make them no likelier
     word = word.lower().lstrip("-")
     counted = [f"{part}s" for part in word.split("_") if f"{part}s" in bare]  # seed_count: seeds
@@ -66,8 +68,7 @@ def did_you_mean(word: str, known: Iterable[str], most: int = 1) -> str:
 
 def unknown_name_error(value: object, what: str, known: Collection[str]) -> InputError:
     """The refusal of what is none of the known names, with the nearest of them: 'PPO' is not an algorithm."""
-    near = did_you_mean(value, known) if isinstance(value, str) else "."
-    return InputError(f"{quote(value)} is not {what}: give one of {', '.join(known)}{near}")
+    return InputError(f"{quote(value)} is not {what}: give one of {', '.join(known)}{did_you_mean(value, known)}")
 
 
 def quote(value: object) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -12,28 +13,46 @@ from typing import Any
 from cycletime.errors import NotInstalledError
 
 _PACKAGES = {
-    "PIL": ("Pillow", "'cycletime[film]'"),  # brings pygame too, which draws most tasks
-    "cmaes": ("cmaes", "'cycletime[optuna]'"),
-    "gymnasium": ("Gymnasium", "gymnasium"),  # in every install, but not on a bare GPU machine with JAX and NumPy
-    "jax": ("JAX", "'cycletime[train]'"),
-    "matplotlib": ("Matplotlib", "'cycletime[study]'"),
-    "onnx": ("ONNX", "'cycletime[onnx]'"),
-    "optuna": ("Optuna", "'cycletime[optuna]'"),
-    "pyarrow": ("pyarrow", "'cycletime[train]'"),
-    "pybullet": ("PyBullet", "'cycletime[bullet]'"),
-    "pybullet_data": ("PyBullet", "'cycletime[bullet]'"),
-    "pygame": ("pygame", "'cycletime[render]'"),
-    "ray": ("Ray", "'cycletime[ray]'"),
-    "rich": ("rich", "'cycletime[train]'"),
-    "safetensors": ("safetensors", "'cycletime[train]'"),
-    "scipy": ("SciPy", "'cycletime[study]'"),
-    "submitit": ("submitit", "'cycletime[slurm]'"),
+    "PIL": ("Pillow", "film"),  # brings pygame too, which draws most tasks
+    "cmaes": ("cmaes", "optuna"),
+    "gymnasium": ("Gymnasium", None),  # in every install, but not on a bare GPU machine with JAX and NumPy
+    "jax": ("JAX", "train"),
+    "matplotlib": ("Matplotlib", "study"),
+    "onnx": ("ONNX", "onnx"),
+    "optuna": ("Optuna", "optuna"),
+    "pyarrow": ("pyarrow", "train"),
+    "pybullet": ("PyBullet", "bullet"),
+    "pybullet_data": ("PyBullet", "bullet"),
+    "pygame": ("pygame", "render"),
+    "ray": ("Ray", "ray"),
+    "rich": ("rich", "train"),
+    "safetensors": ("safetensors", "train"),
+    "scipy": ("SciPy", "study"),
+    "submitit": ("submitit", "slurm"),
 }
-"""Packages that are imported where they are needed: their names for people, and what to install."""
+"""Packages that are imported where they are needed: their names for people, and the extra that brings each."""
+
+
+def install_command(extra: str) -> str:
+    """What brings an extra to this installation, from where it came itself: a clone, a repository, or an index."""
+    from importlib.metadata import PackageNotFoundError, distribution  # which take long to load
+    from urllib.parse import urlparse
+    from urllib.request import url2pathname
+
+    source: dict[str, Any] = {}  # from an index, or only on the path
+    with suppress(PackageNotFoundError):
+        source = json.loads(distribution("cycletime").read_text("direct_url.json") or "{}")
+    url, folder, repository = source.get("url", ""), source.get("dir_info"), source.get("vcs_info")
+    if folder is not None:
+        flag = "-e " if folder.get("editable") else ""
+        return f"pip install {flag}'{url2pathname(urlparse(url).path)}[{extra}]'"
+    if repository is not None:
+        url = f"{repository['vcs']}+{url}@{repository['commit_id']}"
+    return f"pip install 'cycletime[{extra}]{f' @ {url}' if url else ''}'"
 
 
 @contextmanager
-def require_extras(who: str, install: str | None = None) -> Iterator[None]:
+def require_extras(who: str, extra: str | None = None) -> Iterator[None]:
     """Tell in one sentence which extra is missing for what is imported inside; the outermost `who` is the one told."""
     try:
         yield
@@ -41,7 +60,8 @@ def require_extras(who: str, install: str | None = None) -> Iterator[None]:
         if error.name not in _PACKAGES:
             raise
         title, own = _PACKAGES[error.name]
-        says = f"{who} needs {title}, which is not installed: pip install {install or own}."
+        install = install_command(extra or own) if own else f"pip install {error.name}"
+        says = f"{who} needs {title}, which is not installed: {install}."
         raise NotInstalledError(says, name=error.name) from None
 
 

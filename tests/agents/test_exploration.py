@@ -105,7 +105,8 @@ def test_pink_noise_has_a_spectrum_of_one_over_f_between_its_times(slowest: str,
 
 
 def test_pink_noise_has_no_more_parts_than_its_times_need() -> None:
-    assert [Pink(slowest=slowest, fastest=1).at(1).size for slowest in (1.5, 4, 4.1, 16, 1000)] == [2, 2, 3, 3, 6]
+    sizes = [Pink(f"{slowest}s", "1s").at("1s").size for slowest in (1.5, 4, 4.1, 16, 1000)]
+    assert sizes == [2, 2, 3, 3, 6]
 
 
 def walked(noise: CoherentNoise | None, steps: int, components: int, *, begins: tuple[int, ...] = (0,)) -> Array:
@@ -147,7 +148,7 @@ def test_white_noise_is_left_as_it_is() -> None:
 def test_equal_noises_are_one_key() -> None:
     assert len({OrnsteinUhlenbeck("0.1").at("40ms"), OrnsteinUhlenbeck("100ms").at(0.04)}) == 1
     assert len({OrnsteinUhlenbeck("0.1"), OrnsteinUhlenbeck(0.1), OrnsteinUhlenbeck("0.2")}) == 2
-    assert Pink(slowest=10, fastest="100Hz") == Pink()
+    assert Pink(slowest="10000ms", fastest="100Hz") == Pink()
 
 
 # In agents.

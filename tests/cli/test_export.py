@@ -83,7 +83,7 @@ def test_nothing_is_replaced_without_force(to: str, file: str, run: Path, capsys
 
 def test_wrong_inputs_are_told_in_one_sentence(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
-    assert "'torch' is not a format: give --to onnx or --to numpy" in refused(capsys, run, "--to", "torch")
+    assert "--to is 'torch': give one of 'onnx', 'numpy'" in refused(capsys, run, "--to", "torch")
     assert "is not a run" in refused(capsys, tmp_path, "--to", "onnx")
     assert "is a folder" in refused(capsys, run, "--to", "onnx", "--out", tmp_path)
     assert "is a file" in refused(capsys, run, "--to", "numpy", "--out", tmp_path / "file")

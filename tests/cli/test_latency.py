@@ -205,7 +205,6 @@ def test_options_decide_who_is_measured(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("--algorithm td3", "'td3' is not an algorithm here: choose one of ppo, sac, actor-critic."),
         ("--task hopper", "'hopper' is not a task here: choose 'reacher', 'double-pendulum', 'pendulum', "),
         ("--observation-size 9", "--action-size is missing: give both sizes, or a --task, which has its own."),
         ("--observation-size 0 --action-size 2", "--observation-size is 0: it must be at least 1."),

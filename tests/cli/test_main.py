@@ -51,6 +51,7 @@ def test_the_help_has_every_command_in_its_group(capsys: pytest.CaptureFixture[s
         ("tranfer ppo", "; did you mean transfer?"),
         ("study rum", "There is no command 'cycletime study rum': give one of run, plan, status"),
         ("study rum", "; did you mean run?"),
+        ("paper list", "experiment; it is 'cycletime experiment VERB paper'."),
         ("gpu chek", "There is no command 'cycletime gpu chek': give one of check; did you mean check?"),
         ("zzz", "latency, gpu, robot, experiment."),
     ],

@@ -4,14 +4,18 @@ import inspect
 from collections.abc import Callable
 from pathlib import Path
 
+import gymnasium
 import pytest
 
 import cycletime
+from cycletime.agents import OrnsteinUhlenbeck
 from cycletime.cli import main
+from cycletime.duration import cycle_steps
 from cycletime.errors import InputError
 from cycletime.rules import PPO, SAC
 from cycletime.studies.advice import differences
 from cycletime.studies.spec_file import study_from_table
+from cycletime.tasks import ActionDelay, ObservationDelay, RealTime
 from cycletime.training.make_specs import make_specs
 from cycletime.training.run_folder import RunFolder
 from tests.policies.conftest import spec_of
@@ -113,9 +117,16 @@ def test_of_several_runs_one_is_named_and_a_study_s_are_said_to_be_elsewhere(tmp
         lambda: SAC(dt=40),
         lambda: PPO(dt=0.04).at(40),
         lambda: make_specs(task="reacher", dt=40, env_steps=4000),
+        lambda: make_specs(task="reacher", dt="40ms", tuned_at=40, env_steps=4000),
+        lambda: gymnasium.make("cycletime.tasks:cycletime/Reacher-v0", dt=40),
+        lambda: ActionDelay(gymnasium.make("Pendulum-v1"), 40),
+        lambda: ObservationDelay(gymnasium.make("Pendulum-v1"), ("10ms", 40)),
+        lambda: RealTime(gymnasium.make("Pendulum-v1"), history=40),
+        lambda: OrnsteinUhlenbeck(40.0),
+        lambda: cycle_steps(40, "20ms"),
     ],
 )
-def test_a_cycle_time_of_a_second_or_more_needs_its_unit_in_python_too(call: Callable[[], object]) -> None:
+def test_a_time_of_a_second_or_more_needs_its_unit_in_python_too(call: Callable[[], object]) -> None:
     with pytest.raises(InputError, match=r"^'40(\.0)?' has no unit: write '40(\.0)?ms' for milliseconds, '40"):
         call()
 

@@ -100,7 +100,7 @@ ONE_WORLD = "Give either a task"
         (f"{REACHER} --set epochs=inf", "--set epochs=inf: 'inf' does not fit epochs, which is int."),
         (f"{REACHER} --set epochs=1.5", "--set epochs=1.5: '1.5' does not fit epochs, which is int."),
         (f"{REACHER} --set learn_when=never", "learn_when is 'never': it must be 'batch' or 'episode_end'."),
-        (f"{REACHER} --noise brown", "'brown' is not a noise: give white, ornstein-uhlenbeck, pink."),
+        (f"{REACHER} --noise brown", "'brown' is not a noise: give one of white, ornstein-uhlenbeck, pink."),
         (
             f"{REACHER} --noise ornstein-uhlenbeck",
             "correlation is missing: ornstein-uhlenbeck noise needs its time",

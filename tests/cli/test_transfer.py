@@ -115,6 +115,7 @@ ISAAC_LAB = "--from-library isaac-lab num_steps_per_env=24"
             "--num-envs 4 matters to a library's words only: name one with --for",
         ),
         ("ppo --from 16ms", "--to"),
+        ("sac --from 50ms --to 25ms --also target-entropy", "needs --action-size, the number of action dimensions"),
         ("dqn --from 16ms --to 4ms", "There is no command 'cycletime transfer dqn', nor a file or folder dqn: give"),
         ("td4 --from 16ms --to 4ms", "ddpg, file; did you mean td3?"),
         ("ppo --from 16 --to 4ms", "'16' has no unit: write '16ms' for milliseconds, '16s' for seconds or '16Hz'."),

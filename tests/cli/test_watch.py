@@ -142,7 +142,8 @@ def test_missing_packages_are_told(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pygame", None)
-    assert "pip install 'cycletime[render]'" in refused(capsys, run, "--to", tmp_path / "film.gif")
+    drawing = "cycletime watch needs pygame, which is not installed: pip install 'cycletime[render]'.\n"
+    assert drawing in refused(capsys, run, "--to", tmp_path / "film.gif")
     monkeypatch.delitem(sys.modules, "PIL.Image", raising=False)
     monkeypatch.setitem(sys.modules, "PIL", None)
     missing = "needs Pillow, which is not installed: pip install 'cycletime[film]'."

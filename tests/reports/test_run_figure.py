@@ -104,7 +104,7 @@ def test_what_cannot_be_drawn_is_told(tmp_path: Path, study: StudyFolder, spec: 
     for file, words in (("a.gif", "ends in .pdf, .svg, .png"), ("none/a.png", "There is no folder")):
         with pytest.raises(InputError, match=words):
             save_runs_figure(tmp_path / file, [run], [])
-    with pytest.raises(InputError, match="'los' is not a metric of these runs: give all, or some of loss"):
+    with pytest.raises(InputError, match="'los' is not a metric of these runs: give one of all, loss"):
         chosen_metrics([run], ["los"])
     assert chosen_metrics([run], ["all"]) == ["loss"]
     begun = RunFolder.create(tmp_path / "begun", specs_of(study)[0])

@@ -129,6 +129,10 @@ def test_a_rule_that_does_not_fit_is_refused() -> None:
         PPO(dt="16ms").at("4ms", Rule("mine", {"gama": laws.POWER}))
     with pytest.raises(InputError, match=r"has a law for 'discout': sac has .*; did you mean discount\?$"):
         SAC(dt="16ms").at("4ms", Rule("mine", {"discout": laws.POWER}))
+    with pytest.raises(InputError, match=r"has a law for 'batch': sac has .*, target_entropy\.$"):
+        SAC(dt="16ms").at("4ms", Rule("mine", {"batch": laws.COUNT}))
+    with pytest.raises(InputError, match=r"has a law for 'replay_capacity': ppo has .*, clip\.$"):
+        PPO(dt="16ms").at("4ms", Rule("mine", {"replay_capacity": laws.COUNT}))
     with pytest.raises(InputError, match=r"^'dt-aware' is the name of another rule of ppo: give yours its own"):
         PPO(dt="16ms").at("4ms", Rule("dt-aware", {"batch": laws.COUNT}))
     for field, law, value in (("batch", laws.rho_power(-1000), 2000), ("target_entropy", laws.POWER, -2)):

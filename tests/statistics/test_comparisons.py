@@ -26,6 +26,7 @@ def test_a_verdict_is_given_where_the_interval_excludes_zero() -> None:
     low, high = draws(10), draws(10, seed=1, shift=5.0)
     assert compare(high, low).verdict == "better"
     assert compare(low, high).verdict == "worse"
+    assert str(compare([1, 2], [3, 4])) == "-2 (-5.042 to 1.042, 95 % Welch t, n = 2 + 2): not decided by the data"
     assert compare(low, draws(10, seed=2)).verdict == "not decided by the data"
     for seed in range(30):
         found = compare(draws(5, seed=seed, shift=2.0), draws(5, seed=seed + 100))
@@ -68,6 +69,8 @@ def test_comparisons_that_the_data_chose_are_corrected_for_all_they_were_chosen_
     assert {each.comparisons for each in table.values()} == {10}
     with pytest.raises(InputError, match="comparisons is 1: the table has 2 already"):
         holm(alone, comparisons=1)
+    with pytest.raises(InputError, match="is not a table: give comparisons by name"):
+        holm(list(alone.values()))  # type: ignore[arg-type]
 
 
 def test_the_best_of_many_equals_is_seldom_called_better() -> None:

@@ -48,7 +48,7 @@ def test_agents_are_those_that_the_rule_carries() -> None:
         ({"enough": -1.0}, "enough is -1.0"),
         ({"first_seeds": 1}, "first_seeds is 1"),
         ({"confidence": 95.0}, "confidence of 95.0 is not between 0 and 1"),
-        ({"present": Duration("16s")}, "give a shorter one, such as 16ms"),
+        ({"present": Duration("16s")}, "give at most that"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options: dict[str, Any], words: str) -> None:

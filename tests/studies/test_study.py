@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cycletime.errors import NotInstalledError
+from cycletime.duration import Duration
+from cycletime.errors import InputError, NotInstalledError
 from cycletime.studies import executors
+from cycletime.studies.spec import Tuned
 from cycletime.studies.study import Study, StudyResults
 from cycletime.studies.study_folder import StudyFolder
 from tests.studies.small import finish, finished, small_study, specs_of
@@ -22,6 +24,9 @@ class NoMatplotlib:
     def find_spec(self, name: str, *_: object) -> None:
         if name == "matplotlib":
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+HUNDRED: Any = {"batch": 100}
 
 
 @pytest.fixture
@@ -117,4 +122,39 @@ def test_a_study_is_run_from_python_and_goes_on_with_the_same_call(
     assert results.scores()["state"].to_pylist() == ["done"] * 2
     assert study.run(tmp_path / "out", progress=False).folder.study == results.folder.study
     assert len(trained.runs) == 2
+    assert StudyResults(tmp_path / "out").scores().equals(results.scores())
     assert Study(**vars(small_study())).run(tmp_path / "other", progress=False).scores().num_rows == 8
+
+
+def test_a_dictionary_is_read_as_the_file_that_says_the_same(tmp_path: Path) -> None:
+    lines = 'name = "small"\ntask = "reacher"\nalgorithm = "ppo"\ndts = ["16ms"]\nseeds = [0, 1]\nenv_steps = 4800\n'
+    (tmp_path / "small.toml").write_text(lines + "[set]\nhidden = [8, 8]\n")
+    says = {"name": "small", "task": "reacher", "algorithm": "ppo", "seeds": (0, 1), "env_steps": 4800}
+    study = Study.read({**says, "dts": (Duration("16ms"),), "set": {"hidden": (8, 8)}})
+    assert study == Study.read(tmp_path / "small.toml")
+    assert Study(**{**vars(study), "dts": ("16ms",)}) == study
+    with pytest.raises(InputError, match="'nothing' is nothing that a study has"):
+        Study.read({**says, "nothing": 1})
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda results: results.plot("average"), "'average' is not a score: give one of average_return, last_tenth_r"),
+        (lambda results: results.curves(bins=0), "bins is 0: it must be from 1 to 1,000,000"),
+        (
+            lambda _: Study(**{**vars(small_study()), "worlds": ("reacher",)}),
+            "worlds has 'reacher', no world: Study.read",
+        ),
+        (
+            lambda _: Study(**{**vars(small_study()), "tuned": {"ppo": Tuned(None, HUNDRED)}}),
+            "batch of ppo is 100: give a t",
+        ),
+        (lambda _: StudyResults("nowhere"), "There is no folder 'nowhere'"),
+    ],
+)
+def test_what_python_asks_wrongly_is_refused_in_a_sentence(
+    results: StudyResults, call: Callable[[StudyResults], object], says: str
+) -> None:
+    with pytest.raises(InputError, match=says):
+        call(results)

@@ -24,11 +24,13 @@ def horizons_s(tuning: Tuning, name: str) -> list[float]:
 
 def test_a_table_says_which_horizons_are_tried_in_seconds() -> None:
     tuning = tuning_from_table(
-        {**PPO, "horizons": {"discount": ["200ms", 1.5, "0.25Hz"], "trace_decay": ["0.1s", "0.4s"]}}
+        {**PPO, "horizons": {"discount": [0.2, "1.5s", "0.25Hz"], "trace_decay": ["0.1s", "0.4s"]}}
     )
     assert horizons_s(tuning, "discount") == pytest.approx([0.2, 1.5, 4.0])
     assert horizons_s(tuning, "trace_decay") == pytest.approx([0.1, 0.4])
     assert len(tuning.grid()) == 6
+    with pytest.raises(InputError, match="'4' has no unit: write '4ms'"):
+        tuning_from_table({**PPO, "horizons": {"discount": [4]}})
     cell = tuning.cell(tuning.grid()[0])
     assert (cell.labels["discount"], cell.agent.period) == (tuning.choices["discount"][0], 4000)
 

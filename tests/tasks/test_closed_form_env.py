@@ -253,6 +253,8 @@ def test_pictures_show_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
             "15ms is not a whole multiple .* 2ms: the nearest cycle times are 14ms and 16ms",
         ),
         (lambda: ClosedFormEnv(DoublePendulum(), dt="2ms"), "the nearest cycle times are 4ms and 8ms"),
+        (lambda: ClosedFormEnv(Reacher(), dt="16s"), "16s is longer than an episode, 2.4s: give at most that"),
+        (lambda: ClosedFormVectorEnv(Reacher(), 2, dt="16s"), "16s is longer than an episode"),
         (lambda: ClosedFormEnv(Reacher(), render_mode="ascii"), "'ascii' is not a render mode"),
         (lambda: ClosedFormEnv(Reacher()).reset(options={"start": 1}), "'start' is not a reset option"),
         (

@@ -375,7 +375,7 @@ def test_a_cycle_that_is_too_short_gets_a_hint_at_retiming() -> None:
         CycleTime(gym.make("Pendulum-v1"), "25ms")
 
 
-@pytest.mark.parametrize("spans", [{"dt": 40}, {"dt": "40s", "env_dt": 20}])
+@pytest.mark.parametrize("spans", [{"dt": 40}, {"dt": "40s", "env_dt": 20}, {"dt": "40ms", "time_limit": 20}])
 def test_a_number_of_a_second_or_more_needs_its_unit(spans: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"'[24]0' has no unit: write '[24]0ms' for milliseconds"):
         CycleTime(gym.make("MountainCarContinuous-v0"), **spans)

@@ -354,7 +354,7 @@ def test_in_real_time_other_spaces_are_refused() -> None:
 
 
 WRAPPED = [
-    lambda env: ActionDelay(env, ("200ms", 1), redraw="episode"),
+    lambda env: ActionDelay(env, ("200ms", "1s"), redraw="episode"),
     lambda env: ActionDelay(env, 0, env_dt="1/5", initial_action=2),
     lambda env: ObservationDelay(env, "400ms"),
     lambda env: ObservationDelay(env, (0, "0.6")),

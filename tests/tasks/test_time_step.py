@@ -44,6 +44,7 @@ def refusal(env: gym.Env[Any, Any], env_dt: str | None = None) -> str:
 def test_frame_skips_below_lengthen_the_step() -> None:
     assert str(step_duration(wrappers.RepeatAction(World(0.002), 4))) == "8ms"
     assert str(step_duration(wrappers.RepeatAction(CycleTime(World(0.002), "6ms"), 3))) == "18ms"
+    assert str(step_duration(wrappers.RepeatAction(World(1.5), 4))) == "6s"  # a number that is published is in seconds
     assert str(step_duration(wrappers.MaxAndSkipObservation(World(0.002), 2))) == "4ms"
     assert str(step_duration(CycleTime(wrappers.RepeatAction(World(0.002), 4), "16ms"))) == "16ms"
 

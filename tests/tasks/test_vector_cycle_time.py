@@ -150,12 +150,12 @@ def test_registered_environments_are_made_with_a_cycle_time_in_every_copy(vector
         2,
         vectorization_mode,
         vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP, **how},
-        wrappers=[partial(CycleTime, dt="60ms", env_dt="20ms", time_limit=1), RecordEpisodeStatistics],
+        wrappers=[partial(CycleTime, dt="60ms", env_dt="20ms", time_limit="1s"), RecordEpisodeStatistics],
         sutton_barto_reward=True,
     )
     assert env.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
     copies = [
-        CycleTime(gym.make("CartPole-v1", sutton_barto_reward=True), "60ms", env_dt="20ms", time_limit=1)
+        CycleTime(gym.make("CartPole-v1", sutton_barto_reward=True), "60ms", env_dt="20ms", time_limit="1s")
         for _ in range(2)
     ]
     observations, _ = env.reset(seed=4)

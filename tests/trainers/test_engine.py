@@ -313,7 +313,8 @@ def test_other_code_is_told_apart(tmp_path: Path) -> None:
 
 def test_a_study_begins_only_where_its_trainer_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = {**TABLE, "env": "Pendulum-v1", "env_dt": "20ms", "trainer": "stable-baselines3"}
-    monkeypatch.setattr(Distribution, "discover", lambda name: [] if name == "torch" else [name])
+    ours = list(Distribution.discover(name="cycletime"))
+    monkeypatch.setattr(Distribution, "discover", lambda name: iter({"torch": [], "cycletime": ours}.get(name, [name])))
     needs = r"^stable-baselines3 needs 'torch', which is not installed: pip install 'cycletime\[stable-baselines3\]'\.$"
     with pytest.raises(InputError, match=needs):
         StudyFolder.create(tmp_path / "out", study_from_table(table))

@@ -108,7 +108,7 @@ CONSTRUCTOR = """class SAC:
         ("policy_kwargs", "dict(net_arch=[foo", r"policy_kwargs is 'dict\(net_arch=\[foo', which cannot be read"),
         ("policy_kwargs", "dict(activation_fn=nn.ReLU)", None),
         ("normalize", True, None),
-        ("learning_rate", "1e-3", r"^learning_rate is '1e-3': SAC takes Union\[float, Schedule\], and no text\.$"),
+        ("learning_rate", "1e-3", r"learning_rate is '1e-3': it must be a number, or a schedule as lin_3e-4\.$"),
         ("learning_rate", "lin_1e-3", None),
         ("ent_coef", "auto_0.1", None),
         ("verbose", "loud", "verbose is 'loud': SAC takes int, and no text"),

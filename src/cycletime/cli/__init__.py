@@ -96,7 +96,7 @@ def _status_of(words: list[str]) -> int:
         while is_dataclass(chosen := getattr(parsed, "command", None)):  # a command may be one of a group's
             parsed = chosen
         needs_study = _COMMANDS[words[0]].needs_study
-        with require_extras(f"cycletime {words[0]}", "'cycletime[study]'" if needs_study else None):
+        with require_extras(f"cycletime {words[0]}", "study" if needs_study else None):
             status: int = parsed.run()
     except InputError as error:
         return _fail(with_option_names(str(error), parsed), 2)

@@ -37,7 +37,7 @@ class ResultsOptions:
 
     investigation: Annotated[Positional[str], arg(metavar="INVESTIGATION")]
     """paper: the paper's experiments. horizons: the search for the rule, and its trial. Your own: module:NAME."""
-    results: Annotated[Optional[Path], _folder("those of the checkout")] = None  # noqa: UP045
+    results: Annotated[Optional[Path], _folder("results/INVESTIGATION, here or above")] = None  # noqa: UP045
     """Results, as 'cycletime experiment collect' keeps them."""
 
     @property
@@ -72,10 +72,8 @@ class ResultsOptions:
         """The results; with `some`, refused where there are none of the investigation, as in a study's folder."""
         found: Results = self.declared.read(self.results_folder)
         if some and found.outcomes.keys().isdisjoint(self.declared.study_names):
-            raise InputError(
-                f"There are no results of '{self.investigation}' in {self.results_folder}: 'cycletime experiment "
-                f"collect {self.investigation}' makes a folder with them."
-            )
+            remedy = f"'cycletime experiment collect {self.investigation}' makes a folder with them"
+            raise InputError(f"There are no results of '{self.investigation}' in {self.results_folder}: {remedy}.")
         return found
 
     def print_json(self, name: str) -> None:
@@ -301,7 +299,7 @@ class PrintTable(ResultsOptions):
     def run(self) -> int:
         tables = self.declared.tables
         if not self.name:
-            raise InputError(f"TABLE is missing: give one of {', '.join(tables)}.")
+            raise InputError(f"TABLE is missing: {self.declared.title} has {', '.join(tables) or 'none'}.")
         name = self.declared.known("table", self.name, tables)
         if self.json:
             self.print_json(name)
@@ -346,8 +344,8 @@ class WriteReport(ResultsOptions):
         own_page = own and (own.resolve(), own.parents[1].resolve() / out)
         if self.out is None and out.suffix and (self.results_folder.resolve(), out.resolve()) != own_page:
             raise InputError(
-                f"{out} is a checkout's page, of its own results: give another page with marks, such as a copy of it, "
-                f"as --out, or see 'cycletime experiment verdicts {self.investigation} --results "
+                f"{out} is the page of the results in results/{self.declared.name}: give another, such as a copy of "
+                f"it, as --out, or see 'cycletime experiment verdicts {self.investigation} --results "
                 f"{self.results_folder}'."
             )
         written = self.declared.write_report(data, out)

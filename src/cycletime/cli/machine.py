@@ -142,7 +142,6 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"
 
 
-_ALGORITHMS = ("ppo", "sac", "actor-critic")
 _DTS = NameList(("2ms", "4ms", "8ms", "16ms", "32ms", "64ms", "128ms"))
 
 
@@ -153,7 +152,7 @@ class Latency:
     The agent at each cycle time is the one that a rule carries there, so that PPO's batch differs.
     """
 
-    algorithm: Annotated[str, arg(metavar="ppo|sac|actor-critic")] = "ppo"
+    algorithm: Annotated[Literal["ppo", "sac", "actor-critic"], arg(metavar="ppo|sac|actor-critic")] = "ppo"
     """The agent."""
     task: Annotated[Text, arg(metavar="TASK", help_behavior_hint="(default: reacher)")] = None
     """The task whose observations and actions it has; for your own give both sizes instead."""
@@ -191,8 +190,6 @@ class Latency:
     """Print JSON instead of the tables."""
 
     def run(self) -> int:
-        if self.algorithm not in _ALGORITHMS:
-            raise InputError(f"{self.algorithm!r} is not an algorithm here: choose one of {', '.join(_ALGORITHMS)}.")
         budget_s = float(Duration(self.measure_for))
         if not self.dts:
             raise InputError("--dts names no cycle time: give some, such as --dts 4ms 8ms.")

@@ -18,6 +18,9 @@ from cycletime.processes import owning_children
 if TYPE_CHECKING:
     from cycletime.policies.evaluate import Evaluation
     from cycletime.policies.watch import WatchedEpisode
+    from cycletime.training.finished_run import FinishedRun
+    from cycletime.training.policy_file import SavedPolicy
+    from cycletime.training.run_folder import RunFolder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,24 +43,19 @@ class Watch(SingleRunOptions):
 
     @owning_children()
     def run(self) -> int:
-        from cycletime.training.machine import prepare_jax
-
-        prepare_jax("cpu")  # a GPU is of no use here, and someone may be training on it
-        from cycletime.policies import watch
-        from cycletime.policies.films import check_film
-        from cycletime.studies.study_folder import open_run, policy_of
-        from cycletime.training.worlds import ActionBounds, make_env, observation_size
-
         if self.seed < 0:
             raise InputError(f"--seed is {self.seed}: it must be at least 0.")
-        run = open_run(self.folder)
+        run, saved = _open_run(self.folder)
+        from cycletime.policies import watch
+        from cycletime.policies.films import check_film
+        from cycletime.training.worlds import ActionBounds, make_env, observation_size
+
         spec = run.spec
         # What can go wrong is asked before anything slow is done.
         if self.to is None:
             watch.refuse_without_display()
         else:
             check_film(Path(self.to))
-        saved = policy_of(run)
         act = watch.act_of(saved, self.seed, sampled=self.sampled)
         with watch.drawing_errors(spec.world.name):
             env = make_env(spec.world, spec.dt, render_mode="rgb_array")
@@ -88,6 +86,17 @@ class Watch(SingleRunOptions):
         return 0
 
 
+def _open_run(path: Path) -> tuple[RunFolder | FinishedRun, SavedPolicy]:
+    """A run and its policy, with JAX on the CPU: a GPU is of no use here, and someone may be training on it."""
+    from cycletime.training.machine import prepare_jax
+
+    prepare_jax("cpu")
+    from cycletime.studies.study_folder import open_run, policy_of
+
+    run = open_run(path)
+    return run, policy_of(run)
+
+
 def _print_written(path: Path) -> None:
     print(f"wrote {printable(str(path))} ({path.stat().st_size:,} bytes)")
 
@@ -114,15 +123,11 @@ class Evaluate(SingleRunOptions):
 
     @owning_children()
     def run(self) -> int:
-        from cycletime.training.machine import prepare_jax
-
-        prepare_jax("cpu")  # a GPU is of no use here, and someone may be training on it
+        run, policy = _open_run(self.folder)
         from cycletime.policies.evaluate import Evaluation
-        from cycletime.studies.study_folder import open_run, policy_of
 
-        run = open_run(self.folder)
         evaluation = Evaluation(
-            policy=policy_of(run),
+            policy=policy,
             world=run.spec.world,
             dt=run.spec.dt if self.dt is None else Duration(self.dt),
             delay=self.delay,
@@ -169,7 +174,7 @@ def evaluation_as_json(run: str, evaluation: Evaluation, played: list[WatchedEpi
 
 def evaluation_as_text(told: dict[str, Any]) -> str:
     n, first = told["episodes"], told["seed"]
-    late = f" with actions {Duration(told['delay_s'])} late" if told["delay_s"] else ""
+    late = f" with actions {Duration.of_seconds(told['delay_s'])} late" if told["delay_s"] else ""
     seeds = f"seed {first}" if n == 1 else f"seeds {first} to {first + n - 1}"
     whose = "sampled from" if told["actions"] == "sampled" else "the mean of"
     spread = told["standard_deviation"]
@@ -178,8 +183,8 @@ def evaluation_as_text(told: dict[str, Any]) -> str:
         interval = f"{told['interval']} interval of the mean {told['low']:,.2f} to {told['high']:,.2f}"
     seconds = told["mean_agent_steps"] * told["dt_s"]
     lines = [
-        f"{told['world']} at {Duration(told['dt_s'])}{late}: actions are {whose} a policy trained at "
-        f"{Duration(told['trained_dt_s'])} for {told['trained_env_steps']:,} environment steps",
+        f"{told['world']} at {Duration.of_seconds(told['dt_s'])}{late}: actions are {whose} a policy trained at "
+        f"{Duration.of_seconds(told['trained_dt_s'])} for {told['trained_env_steps']:,} environment steps",
         f"mean return {told['mean']:,.2f}"
         + ("" if spread is None else f", standard deviation {spread:,.2f}")
         + f", {interval} (n = {n} episode{'' if n == 1 else 's'}, {seeds})",
@@ -243,7 +248,7 @@ class Export(SingleRunOptions):
     For example: cycletime export runs/reacher-ppo-16ms-seed0-1f0c7c38a2 --to onnx
     """
 
-    to: Annotated[str, arg(metavar="FORMAT")]
+    to: Annotated[Literal["onnx", "numpy"], arg(metavar="FORMAT")]
     """onnx: one file. numpy: a folder with the weights and a program that acts with them."""
     out: Annotated[Text, arg(metavar="PATH", help_behavior_hint="(default: policy.onnx or numpy/ in the run)")] = None
     """The file, or for numpy the folder, to write."""
@@ -251,16 +256,10 @@ class Export(SingleRunOptions):
     """Replace what is there."""
 
     def run(self) -> int:
-        if self.to not in ("onnx", "numpy"):
-            raise InputError(f"{self.to!r} is not a format: give --to onnx or --to numpy.")
-        from cycletime.training.machine import prepare_jax
-
-        prepare_jax("cpu")  # a GPU is of no use here, and someone may be training on it
-        from cycletime.policies.export import NUMPY_FILES, OBSERVATIONS, TOLERANCE, export_numpy, export_onnx
-        from cycletime.studies.study_folder import open_run, policy_of
-
         path = self.folder
-        policy = policy_of(open_run(path))
+        _, policy = _open_run(path)
+        from cycletime.policies.export import NUMPY_FILES, OBSERVATIONS, TOLERANCE, export_numpy, export_onnx
+
         if self.out is None and not path.exists():
             raise InputError(f"--out is missing: {path.name} is in the store of its study, and has no folder.")
         out = Path(self.out) if self.out else path / ("policy.onnx" if self.to == "onnx" else "numpy")

@@ -57,10 +57,8 @@ class ReportCommand:
                 f"{self.folder} has the studies {', '.join(studies)}: give one of their folders; results of the "
                 "paper's are kept by 'cycletime experiment collect paper' first."
             )
-        raise InputError(
-            f"{self.folder} has no study (study.json), no run (spec.json) and no results of the paper (such as "
-            "ppo-baseline.npz): give the folder of a study."
-        )
+        known = "study (study.json), no run (spec.json) and no results of the paper (such as ppo-baseline.npz)"
+        raise InputError(f"{self.folder} has no {known}: give the folder of a study.")
 
     @property
     def _page(self) -> Path | None:
@@ -77,12 +75,9 @@ class ReportCommand:
 
     def _has_paper_results(self) -> bool:
         """Whether an experiment's name is among the files: anybody has files that end with .npz."""
-        found = {file.stem for file in self.folder.glob("*.npz")}
-        if not found:
-            return False
         from cycletime.experiments.paper.experiments import STUDY_NAMES
 
-        return not found.isdisjoint(STUDY_NAMES)
+        return not {file.stem for file in self.folder.glob("*.npz")}.isdisjoint(STUDY_NAMES)
 
     def _report_study(self) -> int:
         from cycletime.reports.output import write_report

@@ -138,7 +138,7 @@ def _print_size(plan: Plan) -> None:
         print(f"  up to {study.width:,} runs of a group side by side in one program, on the {study.device}")
     shared = len(plan.cells) * len(study.seeds) - len(plan.runs)
     if shared:
-        print(f"  {shared:,} more are the same as others, since their rules agree, and run once")
+        print(f"  {shared:,} more, the same as others since their rules agree, run once with them")
     for note in plan.notes():
         print(f"  {note}")
 

@@ -198,10 +198,8 @@ def _refuse_begun(folders: list[RunFolder]) -> None:
         if folder.has_begun and not folder.is_finished:
             with folder.locked():  # says so where somebody trains it at this moment
                 pass
-            raise InputError(
-                f"{folder.path} has a run of this spec that was stopped: add --resume to go on with it, or delete the "
-                "folder to begin anew."
-            )
+            remedy = "add --resume to go on with it, or delete the folder to begin anew"
+            raise InputError(f"{folder.path} has a run of this spec that was stopped: {remedy}.")
 
 
 @dataclass(frozen=True, kw_only=True)

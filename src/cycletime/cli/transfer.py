@@ -79,10 +79,8 @@ class TransferValues:
         typed = {name: value for name, value in typed.items() if value is not None}
         before, notes, n_envs = _before(self, typed)
         if isinstance(before, PPO | A2C) and before.batch < (n_envs or 1):
-            raise InputError(
-                f"--batch is {before.batch}: {n_envs} environments collect at least {n_envs} samples in a "
-                f"batch, one step of each, so give at least that, or fewer --num-envs."
-            )
+            least = f"{n_envs} environments collect at least {n_envs} samples in a batch, one step of each"
+            raise InputError(f"--batch is {before.batch}: {least}, so give at least that, or fewer --num-envs.")
         carried = before.at(self.to_dt, select_rule(self.rule, self.own_rules), self.also)
         if self.to_num_envs is not None:
             if target is None:

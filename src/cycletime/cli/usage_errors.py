@@ -97,6 +97,8 @@ def find_command(words: Sequence[str], commands: Mapping[str, type]) -> tuple[Co
             models = [name for name in (f"{word}.zip",) if Path(name).is_file()]  # Stable-Baselines3 leaves it out
             near = did_you_mean(word, [*models, *command.commands])
             path = f", nor a file or folder {word}" if command.name == "cycletime transfer" else ""
+            if command.name == "cycletime" and word in ("paper", "horizons"):  # which were commands
+                near = f"; it is 'cycletime experiment VERB {word}'."
             raise InputError(f"There is no command '{command.name} {word}'{path}: give one of {known}{near}")
         kind = command.commands[word]
         if kind is None:  # a word of the group's own dataclass, which has the options too
@@ -205,8 +207,7 @@ def _meant(name: str, value: str, words: Sequence[str], command: CommandSpec) ->
             return f"{name} is one of a library's words: give --from-library LIBRARY {word}={value or '...'}."
     value = "" if _OPTION.match(value) else value
     given = re.search(r" --algorithm[ =](\S+)", " ".join(["", *words]))
-    algorithm = given.group(1) if given else command.name.rpartition(" ")[2]
-    synonym = find_synonym(name.lstrip("-"), algorithm)
+    synonym = find_synonym(name.lstrip("-"), given.group(1) if given else command.name.rpartition(" ")[2])
     ours = synonym.ours if synonym else name.lstrip("-").replace("-", "_")
     option = f"--{_hyphened(ours)}"
     if synonym and option in known:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from cycletime.cuda.kernels import FORMS, OPTIONS, THREADS, Form, form_within, kernel_source
 from cycletime.errors import NoGpuError, RunError, first_line
+from cycletime.extras import install_command
 
 OLDEST = (8, 0)
 """The compute capability that the kernels' instructions need."""
@@ -23,7 +24,7 @@ _NO_DEVICE, _OLD_DRIVER = 100, 35
 
 def import_cupy() -> Any:  # noqa: ANN401 - a module without types
     if find_spec("cupy") is None:
-        raise NoGpuError("The engine cuda needs CuPy, which is not installed: pip install 'cycletime[cuda]'.")
+        raise NoGpuError(f"The engine cuda needs CuPy, which is not installed: {install_command('cuda')}.")
     try:
         import cupy
     except ImportError as error:

@@ -23,24 +23,23 @@ from cycletime.studies.study_folder import StudyFolder
 from cycletime.training.atomic_files import make_folder
 
 _MACHINE_KEYS = ("cycletime", "device", "processor", "jax", "NVRTC", "kernel")
-_REPOSITORY = "https://github.com/cycletime/cycletime"
 
 
 def find_results(name: str) -> Path | None:
-    """The committed results of an investigation, in the checkout that the package or the current folder is in."""
+    """The results/NAME of the checkout that the package is in, or of the current folder or one above."""
     package, here = Path(cycletime.__file__).parent, Path.cwd()
     for folder in (*package.parents, here, *here.parents):
-        if (folder / "results" / name).is_dir() and (folder / "pyproject.toml").is_file():
+        if (folder / "results" / name).is_dir():
             return folder / "results" / name
     return None
 
 
 def results_folder(name: str) -> Path:
-    """The same; refused outside of a checkout, since no package has them."""
+    """The same; refused where there are none, since no package has them."""
     if (found := find_results(name)) is None:
         raise InputError(
-            f"There are no results of '{name}' here, since they are not installed with cycletime: clone {_REPOSITORY} "
-            f"and give its results/{name} as --results, or run the command inside the clone."
+            f"There is no results/{name} here or above: give the folder that 'cycletime experiment collect' filled as "
+            "--results. Results of the paper and of horizons are in a clone of https://github.com/cycletime/cycletime."
         )
     return found
 

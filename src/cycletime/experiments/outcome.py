@@ -70,7 +70,7 @@ class OutcomeCell:
 
     @property
     def dt(self) -> Duration:
-        return Duration(self.labels["dt"])
+        return Duration.of_seconds(self.labels["dt"])
 
     @property
     def seed_scores(self) -> dict[int, float]:

@@ -56,10 +56,8 @@ class Workspace:
         if (path / "study.json").exists():
             before = StudyFolder.open(path).study.env_steps
             if before != study.env_steps:
-                raise InputError(
-                    f"{path} has runs of {before:,} environment steps, and this size has {study.env_steps:,}: give "
-                    "the same --scale, or another folder as --out."
-                )
+                sizes = f"runs of {before:,} environment steps, and this size has {study.env_steps:,}"
+                raise InputError(f"{path} has {sizes}: give the same --scale, or another folder as --out.")
         return StudyFolder.create(path, study, keep=experiment.save_options)
 
     def is_done(self, name: str) -> bool:

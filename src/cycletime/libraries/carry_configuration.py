@@ -224,7 +224,7 @@ def read_as_transfer(configuration: Configuration) -> Hyperparameters | InputErr
     """The agent's values as a transfer reads them, or its refusal; None where it would ask for more than there is."""
     has_number = configuration.library not in MANY_ENVIRONMENTS or (configuration.environment and configuration.n_envs)
     try:
-        dt = _from_dt(configuration, None if configuration.cycle_time else 1)
+        dt = _from_dt(configuration, None if configuration.cycle_time else "1s")
         transfer = _Transfer(configuration, dt, dt, _n_envs(configuration, None), None, None, (), None)
         if configuration.cycle_time:
             _check_physics(configuration, dt, dt)
@@ -254,10 +254,8 @@ class _Transfer:
         library, algorithm = configuration.library, configuration.algorithm
         if library is None or algorithm not in ALGORITHMS:
             named = f"the algorithm {quote(algorithm)}, which has no rule" if algorithm else "no algorithm with a rule"
-            raise InputError(
-                f"{configuration.name} names {named}: {', '.join(ALGORITHMS)} have one here; DQN and others have "
-                "none. If it is of one that has, say which with --algorithm."
-            )
+            remedy = "DQN and others have none. If it is of one that has, say which with --algorithm"
+            raise InputError(f"{configuration.name} names {named}: {', '.join(ALGORITHMS)} have one here; {remedy}.")
         library, before = self.library, self.read()
         after = before.at(self.to_dt, self.rule, self.also)
         exported = export_values(_without_noise(after), library, self.to_num_envs or self.n_envs)

@@ -447,10 +447,9 @@ def _files_in(folder: Path) -> list[ConfigFile]:
     if len(inside) > _MOST_FILES:
         raise InputError(f"{folder} has {len(inside)} files that could be a configuration: give one of them.")
     if not inside:
-        raise InputError(
-            f"{folder} has no configuration that is known here: expected params/env.yaml and params/agent.yaml, "
-            "config.yml with args.yml, train_config.json, or another .yaml, .json or .zip; of several runs give one."
-        )
+        known = "params/env.yaml and params/agent.yaml, config.yml with args.yml, train_config.json, or another"
+        files = f"{known} .yaml, .json or .zip; of several runs give one"
+        raise InputError(f"{folder} has no configuration that is known here: expected {files}.")
     return recognised or [read_config_file(inside[0])]
 
 

@@ -89,10 +89,9 @@ class SettingsReader:
         """Refuse names that are nearly a carried one, or one that says the cycle time, and would be ignored."""
         for name in self.values:
             if name.rpartition(".")[2] in _OF_DQN:
-                raise InputError(
-                    f"{self.library}'s {name} is {self.values[name]}, a setting of DQN, and no rule here carries the "
-                    "values of DQN: 'cycletime transfer' is for ppo, sac, a2c, tqc, td3 and ddpg."
-                )
+                what = "a setting of DQN, and no rule here carries the values of DQN"
+                here = "'cycletime transfer' is for ppo, sac, a2c, tqc, td3 and ddpg"
+                raise InputError(f"{self.library}'s {name} is {self.values[name]}, {what}: {here}.")
             if self.library in ("stable-baselines3", "sbx") and name in ("n_env", "num_env", "num_envs"):
                 number = self.values[name]
                 raise InputError(f"{name}={number} is no setting: give --num-envs {number}, in Python n_envs={number}.")

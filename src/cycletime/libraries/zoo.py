@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from cycletime.duration import Duration, typed_duration
+from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.libraries.plain_yaml import is_saved_ordered_dict, load_yaml
 from cycletime.libraries.time_keys import WRAPPER_NAME, WRAPPER_NAMES
@@ -47,7 +47,7 @@ def with_cycle_time_wrapper(said: object, env_id: str | None, from_dt: Duration,
     ours = [(at, key) for at, key in keys if WRAPPER_NAMES.fullmatch(key) and wrappers[at][key]]
     at, name = ours[-1] if ours else (len(wrappers), WRAPPER_NAME)
     keywords: dict[str, Any] = wrappers[at][name] if ours else {"dt": None, "env_dt": _in_ms(from_dt)}
-    step = typed_duration(keywords["env_dt"]) if "env_dt" in keywords else None
+    step = Duration(keywords["env_dt"]) if "env_dt" in keywords else None
     held = to_dt / (step or from_dt)
     if step and held.denominator != 1:
         cannot = f"{to_dt} is not a whole multiple of the environment's step, {step}"

@@ -15,8 +15,7 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.policies.watch import Playback, WatchedEpisode, act_of
 from cycletime.training.policy_file import SavedPolicy
-from cycletime.training.spec import refuse_longer_than
-from cycletime.training.worlds import ActionBounds, ClosedFormWorld, World, make_env, observation_size
+from cycletime.training.worlds import ActionBounds, World, make_env, observation_size
 
 MOST_EPISODES = 10_000_000
 
@@ -41,8 +40,6 @@ class Evaluation:
 
     def play(self) -> list[WatchedEpisode]:
         act = act_of(self.policy, self.seed, sampled=self.sampled)
-        if isinstance(self.world, ClosedFormWorld):
-            refuse_longer_than(self.world.task.time_limit, self.dt)
         with closing(make_env(self.world, self.dt, delay=self.delay)) as env:
             self.policy.refuse_other_sizes(observation_size(env), ActionBounds.of(env).size, self.world.name)
             seen: list[WatchedEpisode] = []

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from cycletime.agents.checks import check_counts
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, RunError, first_line
+from cycletime.extras import install_command
 from cycletime.policies.films import check_film, write_gif
 from cycletime.tasks.render import Frame, Window
 from cycletime.training.atomic_files import write_whole
@@ -121,7 +122,7 @@ def drawing_errors(name: str) -> Iterator[None]:
     except (InputError, RunError):
         raise
     except DependencyNotInstalled as error:
-        raise InputError(f"{name} cannot be drawn: {first_line(error)}; pip install 'cycletime[render]'.") from error
+        raise InputError(f"{name} cannot be drawn: {first_line(error)}; {install_command('render')}.") from error
     except Exception as error:  # whatever a graphics library throws, or an environment of one's own
         remedy = "its class must take render_mode='rgb_array', and its render() give a picture then"
         modules = [str(frame.f_globals.get("__name__")) for frame, _ in walk_tb(error.__traceback__)]

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from cycletime.errors import InputError, did_you_mean
+from cycletime.errors import InputError, unknown_name_error
 from cycletime.reports.figure import COLOURS, DASHES
 from cycletime.reports.figure_style import FORMATS, STYLE, add_seconds_axis, label_steps, save_figure
 from cycletime.reports.formatting import dt_text
@@ -76,10 +76,7 @@ def chosen_metrics(runs: Sequence[RunCurves], asked: Sequence[str]) -> list[str]
         return known
     for name in asked:
         if name not in known:
-            raise InputError(
-                f"{name!r} is not a metric of these runs: give all, or some of {', '.join(known) or 'none'}"
-                f"{did_you_mean(name, known)}"
-            )
+            raise unknown_name_error(name, "a metric of these runs", ["all", *known])
     return list(dict.fromkeys(asked))
 
 

@@ -173,7 +173,7 @@ class RealTimeLoop:
 
     @property
     def env_dt(self) -> Duration:
-        return Duration(self.robot.dt)
+        return Duration.of_seconds(self.robot.dt)
 
     @property
     def cycle_steps(self) -> int:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from html import escape
 from importlib import import_module
 from math import isfinite, isinf
 from typing import Any, ClassVar, Self
 
-from cycletime.duration import Duration, DurationField, DurationLike, typed_duration
+from cycletime.duration import Duration, DurationField, DurationLike
 from cycletime.errors import InputError, did_you_mean
 from cycletime.rules.laws import KEPT, Law, Number, nearest_whole
 from cycletime.rules.quantities import Quantity, format_seconds
@@ -189,7 +189,7 @@ class Hyperparameters:
         Raises:
             InputError: if there is no such rule or part, or if a value cannot be carried that far.
         """
-        new_dt, rule = typed_duration(new_dt), self._rule(recommend(self).rule if rule is None else rule)
+        new_dt, rule = Duration(new_dt), self._rule(recommend(self).rule if rule is None else rule)
         left_alone = self._left_alone(rule, new_dt / self.dt)
         rule = rule.without(*left_alone)
         laws = _laws_of(rule, [self.part(name) for name in part_names(also)])
@@ -240,8 +240,10 @@ class Hyperparameters:
     def _rule(self, rule: str | Rule) -> Rule:
         if isinstance(rule, Rule):
             known = [quantity.field for quantity in self.quantities]
+            others = {each.name for kind in Hyperparameters.__subclasses__() for each in fields(kind)}
             for name in (field for field in rule.laws if field not in known):
-                near = import_module("cycletime.libraries.synonyms").name_hint(name, self.algorithm, known)
+                hints = import_module("cycletime.libraries.synonyms")
+                near = "." if name in others else hints.name_hint(name, self.algorithm, known)  # another algorithm's
                 has = f"{self.algorithm} has {', '.join(known)}{near}"
                 raise InputError(f"Rule {rule.name!r} has a law for {name!r}: {has}")
             if self.rules.get(rule.name, rule) != rule:
@@ -306,10 +308,8 @@ class Hyperparameters:
         before = getattr(self, quantity.field)
         at_an_end = exact in (quantity.low, quantity.high) and before != exact
         if at_an_end or not is_number:
-            raise InputError(
-                f"{quantity.field} {before} cannot be carried from {self.dt} to {new_dt}: it would be {exact} "
-                f"in double precision; take a cycle time closer to {self.dt}."
-            )
+            remedy = f"it would be {exact} in double precision; take a cycle time closer to {self.dt}"
+            raise InputError(f"{quantity.field} {before} cannot be carried from {self.dt} to {new_dt}: {remedy}.")
         return float(exact)
 
     def _notes_on(self, before: Self, rule: Rule) -> tuple[str, ...]:

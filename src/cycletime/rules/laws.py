@@ -176,7 +176,7 @@ def rho_power(exponent: float) -> Law:
     return Law(
         f"a power of rho, {_digits(exponent)}",
         f"x0 * rho^{_digits(exponent)}",
-        "a candidate for the learning rate, which did harm in our own search",
+        "a power of one's own; as a candidate for the learning rate it did harm in our own search",
         partial(_rho_power, exponent=float(exponent)),
     )
 

@@ -168,10 +168,8 @@ def _law_of_table(table: Mapping[str, object]) -> Law:
 def parse_own_rules(told: object) -> dict[str, Rule]:
     """By name, the rules that a table of tables describes."""
     if not isinstance(told, Mapping) or not all(isinstance(table, Mapping) and table for table in told.values()):
-        raise InputError(
-            f"own_rules is {quote(told)}: it must have a table for each rule, such as [own_rules.mine] with "
-            "discount = 'power'."
-        )
+        remedy = "it must have a table for each rule, such as [own_rules.mine] with discount = 'power'"
+        raise InputError(f"own_rules is {quote(told)}: {remedy}.")
     return {
         name: Rule(name, {field: _parse_law(name, field, words) for field, words in told[name].items()})
         for name in told

@@ -108,7 +108,7 @@ class SAC(OffPolicy):
         part = super().part(name)
         if name == "target-entropy":
             if self.action_size is None:
-                raise InputError("The part 'target-entropy' needs action_size, the number of action dimensions.")
+                raise InputError("The part 'target-entropy' needs action_size=..., the number of action dimensions.")
             return replace(part, law=laws.entropy_shift(self.action_size))
         return part
 

@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from cycletime.errors import InputError
+from cycletime.errors import InputError, quote
 from cycletime.statistics.means import Contrast, Estimate, Failed, Runs, as_score_array, count_failed, percent
 
 Label = TypeVar("Label", bound=Hashable)
@@ -32,6 +32,10 @@ class Comparison:
         if self.p_value is None or self.p_value >= 1 - self.confidence:
             return "not decided by the data"
         return "better" if self.difference.value > 0 else "worse"
+
+    def __str__(self) -> str:
+        """The difference and the verdict, such as '-4.1 (-4.6 to -3.7, 95 % Welch t, n = 30 + 30): worse'."""
+        return f"{self.difference}: {self.verdict}"
 
 
 def compare(
@@ -75,6 +79,8 @@ def holm(table: Mapping[Label, Comparison], *, comparisons: int | None = None) -
         comparisons: How many there are, where the table has only those that the data chose. The best of k against each
             other, for example, are chosen of all k (k - 1) / 2 pairs.
     """
+    if not isinstance(table, Mapping):
+        raise InputError(f"{quote(table)} is not a table: give comparisons by name, such as {{'4ms': compare(x, y)}}.")
     if comparisons is not None and comparisons < len(table):
         raise InputError(f"comparisons is {comparisons}: the table has {len(table)} already.")
     p_values = [1.0 if each.p_value is None else each.p_value for each in table.values()]

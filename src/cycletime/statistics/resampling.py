@@ -95,7 +95,7 @@ def frequency_averaged_score(scores: Mapping[Any, Scores], **options: Unpack[Opt
     """
     seen: dict[Duration, Any] = {}
     for dt in scores:
-        if (other := seen.setdefault(Duration(dt), dt)) is not dt:
+        if (other := seen.setdefault(Duration.of_seconds(dt), dt)) is not dt:
             raise InputError(f"The cycle times {other!r} and {dt!r} are the same: give each once.")
 
     def statistic(*cells: Array, axis: int) -> Array:

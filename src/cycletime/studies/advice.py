@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from cycletime.agents import Agent, SACAgent
 from cycletime.agents.checks import check_counts
 from cycletime.bounded import read_bounded_text
-from cycletime.duration import Duration, cycle_steps
+from cycletime.duration import Duration, cycle_steps, refuse_longer_than
 from cycletime.errors import InputError, unknown_name_error
 from cycletime.rules import recommend
 from cycletime.statistics import Comparison, Judgement, SequentialDesign, mean_and_error
@@ -32,7 +32,6 @@ from cycletime.training.make_specs import (
     tunable_names,
 )
 from cycletime.training.sealed_json import check_seal, error_reason, parse_json, sealed_text
-from cycletime.training.spec import refuse_longer_than
 from cycletime.training.toml_files import MOST_BYTES_KEPT
 from cycletime.training.worlds import ClosedFormWorld, ForeignEnv, World
 

@@ -29,8 +29,6 @@ def export_curves(folder: StudyFolder, file: Path, bins: int | None = None) -> t
     """Write the curves of all finished runs, a row for each episode or bin; how many runs and rows."""
     if file.suffix not in _WRITERS:
         raise InputError(f"{file} ends with {file.suffix!r}: give a file that ends with .parquet or .csv.")
-    if bins is not None and not 1 <= bins <= _MAX_BINS:
-        raise InputError(f"bins is {bins}: it must be from 1 to {_MAX_BINS:,}.")
     rows: dict[str, list[int]] = {}
 
     def write(unfinished: Path) -> None:
@@ -51,6 +49,8 @@ def study_curves(folder: StudyFolder, bins: int | None = None) -> pa.Table:
 
 def _tables(folder: StudyFolder, bins: int | None) -> tuple[pa.Schema, Iterator[tuple[str, pa.Table]]]:
     """The columns of all tables, and by run its table."""
+    if bins is not None and not 1 <= bins <= _MAX_BINS:
+        raise InputError(f"bins is {bins}: it must be from 1 to {_MAX_BINS:,}.")
     plan = Plan.of(folder.study)
     schema = pa.schema(list({**label_columns([cell.labels for cell in plan.cells]), **_CURVE_COLUMNS}.items()))
     done = [
@@ -70,7 +70,7 @@ def _curve_columns(run: FinishedRun, bins: int | None) -> dict[str, Any]:
     if bins is None:
         if isinstance(run.curve, EpisodeBins):
             raise InputError(f"The curve of {run.name} is kept in bins: export with --bins 100.")
-        table = curve_table(run.curve, Duration(env_dt_s))
+        table = curve_table(run.curve, Duration.of_seconds(env_dt_s))
         return {"env_step": table["env_steps"], "seconds": table["seconds"], "return": table["return"]}
     if not len(run.curve):
         return {name: [] for name in ("env_step", "seconds", "return")}

@@ -45,7 +45,7 @@ def world_facts(world: World, dt: Duration, *, discrete: bool = False) -> WorldF
         assert world.env_dt is not None, "it has one"
         return WorldFacts(world.env_dt, 0, 0)  # only its trainer knows
     with closing(make_env(world, dt, discrete=discrete)) as env:
-        env_dt = Duration(env.get_wrapper_attr("env_dt"))
+        env_dt = Duration.of_seconds(env.get_wrapper_attr("env_dt"))
         return WorldFacts(env_dt, *((0, 0) if discrete else (observation_size(env), ActionBounds.of(env).size)))
 
 

@@ -38,6 +38,9 @@ def check_axes(study: StudySpec) -> None:
             twice = next(each for each, count in Counter(given).items() if count > 1)
             words = getattr(twice, "name", twice)
             raise InputError(f"The study {study.name!r} has {words} twice in its {called}: give each once.")
+    worlds: tuple[object, ...] = study.worlds
+    if wrong := next((each for each in worlds if not isinstance(each, World)), None):
+        raise InputError(f"worlds has {quote(wrong)}, no world: Study.read({{'task': 'reacher', ...}}) takes names.")
     named = {name: None for names in study.rules.values() for name in names}
     if unused := next((name for name in study.own_rules if name not in named), None):
         remedy = f"name it there, or leave it out{did_you_mean(unused, named)}"
@@ -74,6 +77,8 @@ def check_points(study: StudySpec, algorithm: str) -> None:
 
 def check_grid(algorithm: str, grid: Grid) -> None:
     for name, values in grid.items():
+        if not isinstance(values, tuple | list):
+            raise InputError(f"{name} of {algorithm} is {quote(values)}: give a tuple of the values to try.")
         if not values:
             raise InputError(f"{name} of {algorithm} has no value: give at least one.")
         if len({_hashable(name, value) for value in values}) != len(values):
@@ -177,6 +182,7 @@ class StudySpec:
             check_counts(self, "width")
             if self.width > MAX_RUNS:
                 raise InputError(f"width is {quote(self.width)}: a study has {MAX_RUNS:,} runs at most.")
+        object.__setattr__(self, "dts", tuple(map(Duration, self.dts)))
         check_axes(self)
         for algorithm in self.algorithms:
             if algorithm not in (known := known_algorithms(self.trainer)):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cycletime.bounded import read_bounded_text
-from cycletime.duration import Duration, typed_duration
+from cycletime.duration import Duration
 from cycletime.errors import InputError, quote, unknown_name_error
 from cycletime.libraries.synonyms import find_synonym, name_hint, our_fields, refuse_two_values
 from cycletime.rules import ALGORITHMS, recommend
@@ -59,7 +59,7 @@ def _tuned(algorithm: str, table: Mapping[str, Any], trainer: TrainerSpec | None
         if name not in (known := tunable_names(algorithm, trainer)):
             meant = name_hint(name, algorithm, known)
             raise InputError(f"tuned has {name!r}: {algorithm} has {', '.join(known)}; other fields go to 'set'{meant}")
-    dt = typed_duration(table["dt"]) if "dt" in table else None
+    dt = Duration(table["dt"]) if "dt" in table else None
     if "from" not in table:
         return Tuned(dt, grid)
     source = table["from"] if isinstance(table["from"], Mapping) else {}
@@ -91,7 +91,7 @@ def _points(table: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, 
                 raise InputError(f"points has {name} = {quote(value)}: a point has one value for each name.")
     return {
         algorithm: tuple(
-            {name: typed_duration(each) if name == "dt" else _value(name, each) for name, each in point.items()}
+            {name: Duration(each) if name == "dt" else _value(name, each) for name, each in point.items()}
             for point in points
         )
         for algorithm, points in by_algorithm.items()
@@ -183,14 +183,14 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
     if not isinstance(name, str) or not name.strip():
         raise InputError(f"name is {quote(name)}: it must be a text in one line, such as 'reacher-quick'.")
     with suppress(InputError):
-        hang_timeout = typed_duration(patience)
+        hang_timeout = Duration(patience)
     if hang_timeout is None or hang_timeout < Duration("1s"):
         raise InputError(f"patience is {quote(patience)}: give a time of at least a second, such as '30min' or '2h'.")
     return StudySpec(
         name=name,
         worlds=worlds,
         algorithms=algorithms,
-        dts=tuple(typed_duration(each) for each in _as_list(table, "dt")),
+        dts=tuple(Duration(each) for each in _as_list(table, "dt")),
         rules=_rules(table, algorithms, tuned, others, trainer),
         own_rules=parse_own_rules(table.get("own_rules", {})),
         seeds=_seeds(table),
@@ -331,14 +331,14 @@ def _budget(table: Mapping[str, Any], worlds: Sequence[World]) -> int:
     seconds = table["simulated_s"]
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < inf:
         raise InputError(f"simulated_s is {quote(seconds)}: it must be a positive number of seconds.")
-    longest = max(map(typed_duration, _as_list(table, "dt")))
-    if Duration(seconds) < longest:
+    longest = max(map(Duration, _as_list(table, "dt")))
+    if (span := Duration.of_seconds(seconds)) < longest:
         raise InputError(f"simulated_s is {seconds}: a run must last {longest} at least, one cycle.")
-    return max(1, round(Duration(seconds) / env_dt))
+    return max(1, round(span / env_dt))
 
 
 def _worlds(table: Mapping[str, Any], trainer: TrainerSpec | None) -> tuple[World, ...]:
-    env_dt = typed_duration(table["env_dt"]) if "env_dt" in table else None
+    env_dt = Duration(table["env_dt"]) if "env_dt" in table else None
     given = [key for key in ("task", "tasks", "env", "envs") if key in table and table[key] != []]
     if not given and trainer is not None and trainer.name not in BUILT_IN:
         return (ForeignEnv(trainer.label, env_dt),)

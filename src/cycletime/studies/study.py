@@ -1,19 +1,21 @@
-"""Studies in Python and notebooks: read one from a file, run it, and look at its results."""
+"""Studies in Python and notebooks: read one from a file or a dictionary, run it, and look at its results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from functools import cached_property
 from io import BytesIO
 from math import nan
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from cycletime.errors import unknown_name_error
 from cycletime.extras import require_extras
 from cycletime.studies.scores import AS_GIVEN, MEASURES, read_cells, read_scores
 from cycletime.studies.spec import StudySpec
-from cycletime.studies.spec_file import read_study
+from cycletime.studies.spec_file import read_study, study_from_table
 from cycletime.studies.study_folder import StudyFolder
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ _KEYS = {key: name for name, (key, _) in MEASURES.items()}
 
 
 class Study(StudySpec):
-    """A study that can be read from a file and run.
+    """A study that can be read from a file or a dictionary, and run.
 
     Examples:
         >>> study = Study.read("docs/examples/tiny.toml")
@@ -33,9 +35,13 @@ class Study(StudySpec):
     """
 
     @classmethod
-    def read(cls, file: Path | str) -> Study:
-        """The study in a TOML file."""
-        spec = read_study(Path(file))
+    def read(cls, source: Path | str | Mapping[str, Any]) -> Study:
+        """The study in a TOML file, or in a dictionary with what such a file has: docs/studies.md lists it."""
+        if isinstance(source, Mapping):
+            plain = json.loads(json.dumps(source, default=str))  # lists of tuples, texts of durations and paths
+            (spec := study_from_table(plain)).check_runs()
+        else:
+            spec = read_study(Path(source))
         return cls(**{each.name: getattr(spec, each.name) for each in fields(spec)})
 
     def run(
@@ -68,16 +74,23 @@ class Study(StudySpec):
         return StudyResults(folder)
 
 
-@dataclass(frozen=True)
 class StudyResults:
-    folder: StudyFolder
+    """What came of a study, which others may still run."""
+
+    def __init__(self, folder: StudyFolder | Path | str) -> None:
+        """Look at a study by its folder."""
+        self.folder = folder if isinstance(folder, StudyFolder) else StudyFolder.open(folder)
 
     @cached_property
     def _checked(self) -> StudyFolder:
         return self.folder.checked()
 
     def scores(self) -> pa.Table:
-        """A row for each cell and seed: where it is, the run's name and state, and its scores."""
+        """A row for each cell and seed: task, algorithm, rule, dt in seconds, what else the study varies, seed.
+
+        Then the run, its state (``done``, ``failed`` ...), and its scores: average_return, the mean over learning,
+        last_tenth_return, that of its last tenth, and mean_over_episodes; empty where there is none.
+        """
         import pyarrow as pa
 
         from cycletime.studies.curve_export import label_columns, labelled_table
@@ -105,7 +118,9 @@ class StudyResults:
         return study_curves(self._checked, bins)
 
     def plot(self, measure: str = "average_return") -> Figure:
-        """Performance against the cycle time, for each task and algorithm: means and standard errors over seeds."""
+        """A column of `scores` against the cycle time, for each task and algorithm: means and standard errors."""
+        if measure not in _KEYS:
+            raise unknown_name_error(measure, "a score", _KEYS)
         with require_extras("StudyResults.plot"):
             from matplotlib.figure import Figure
 

@@ -21,7 +21,7 @@ from gymnasium.vector.utils import batch_space
 from jax import lax
 from numpy.typing import NDArray
 
-from cycletime.duration import Duration, DurationLike, cycle_steps
+from cycletime.duration import Duration, DurationLike, cycle_steps, refuse_longer_than
 from cycletime.errors import InputError
 from cycletime.tasks.base_env import Observation, TaskEnv, action_space, observation_space
 from cycletime.tasks.closed_form import ClosedFormTask, Numbers, State, Step
@@ -130,9 +130,8 @@ class ClosedFormEnv(TaskEnv):
 
         The task may be its class as 'module:Class', which Gymnasium can write down.
         """
-        self.task = _make_task(task, env_dt)
-        self._dt = self.task.baseline_dt if dt is None else Duration(dt)
-        self._packed = packed_task(self.task, cycle_steps(self._dt, self.task.env_dt))
+        self.task, self._dt, held = _timed_task(task, dt, env_dt)
+        self._packed = packed_task(self.task, held)
         super().__init__(render_mode)
 
     @property
@@ -195,9 +194,7 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise InputError(f"{render_mode!r} is not a render mode of many environments: give 'rgb_array' or None.")
         self.num_envs, self.render_mode = num_envs, render_mode
-        self.task = _make_task(task, env_dt)
-        self._dt = self.task.baseline_dt if dt is None else Duration(dt)
-        self._cycle_steps = cycle_steps(self._dt, self.task.env_dt)
+        self.task, self._dt, self._cycle_steps = _timed_task(task, dt, env_dt)
         self.metadata = {**self.metadata, "render_fps": frame_rate(self.dt)}
         self.single_action_space = action_space(self.task)
         self.single_observation_space = observation_space(self.task)
@@ -265,11 +262,17 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         }
 
 
-def _make_task(task: ClosedFormTask | str, env_dt: DurationLike | None) -> ClosedFormTask:
+def _timed_task(
+    task: ClosedFormTask | str, dt: DurationLike | None, env_dt: DurationLike | None
+) -> tuple[ClosedFormTask, Duration, int]:
+    """The task with its time step, its cycle time, and the steps in a cycle."""
     if isinstance(task, str):
         task = load_env_creator(task)()  # type: ignore[assignment]  # loads any 'module:name'
         assert isinstance(task, ClosedFormTask), "registered so"
-    return task if env_dt is None else replace(task, env_dt=Duration(env_dt))
+    task = task if env_dt is None else replace(task, env_dt=Duration(env_dt))
+    given = task.baseline_dt if dt is None else Duration(dt)
+    refuse_longer_than(task.time_limit, given)
+    return task, given, cycle_steps(given, task.env_dt)
 
 
 # Compiled once for all environments of a task and a cycle time.

@@ -14,7 +14,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from cycletime.duration import Duration, DurationLike, cycle_steps, typed_duration
+from cycletime.duration import Duration, DurationLike, cycle_steps
 from cycletime.errors import InputError
 from cycletime.tasks.render import frame_rate
 from cycletime.tasks.time_step import (
@@ -72,7 +72,7 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
                 what is published.
             time_limit: Truncate episodes after this span, even in the middle of a cycle.
         """
-        self._dt = typed_duration(dt)
+        self._dt = Duration(dt)
         gym.utils.RecordConstructorArgs.__init__(
             self, dt=str(self._dt), env_dt=duration_text(env_dt), time_limit=duration_text(time_limit)
         )
@@ -80,7 +80,7 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
         gym.Wrapper.__init__(self, env)
         step = step_duration(env, env_dt)
         self._below = _inner_clock(env)
-        self._env_dt: Duration = Duration(self._below.env_dt) if self._below else step
+        self._env_dt: Duration = Duration.of_seconds(self._below.env_dt) if self._below else step
         self._hold_steps = self._whole_inner_steps(step)
         self._cycle_steps = cycle_steps(self._dt, self._env_dt)
         space = env.observation_space

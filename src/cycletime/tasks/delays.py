@@ -14,7 +14,6 @@ from abc import abstractmethod
 from collections import deque
 from contextlib import suppress
 from copy import deepcopy
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -262,17 +261,11 @@ def _initial_action(space: spaces.Space[Any], given: Any) -> tuple[Any, Any]:  #
 
 def delay_range_s(delay: DelayLike) -> list[Fraction]:
     ends = list(delay) if isinstance(delay, tuple | list) else [delay]
-    spans = [Fraction(0) if _is_zero(end) else Duration(end).exact_s for end in ends]
+    # Zero is no `Duration`, since a cycle cannot last no time; a delay can.
+    spans = [Fraction(0) if _ZERO.fullmatch(str(end).strip().lower()) else Duration(end).exact_s for end in ends]
     if len(spans) not in (1, 2) or spans[0] > spans[-1]:
         raise InputError(f"The delay is {delay!r}: give one span, such as '20ms', or a range such as ('10ms', '40ms').")
     return spans
-
-
-def _is_zero(span: object) -> bool:
-    """Zero, which is no `Duration`, since a cycle cannot last no time; a delay can."""
-    if isinstance(span, str):
-        return _ZERO.fullmatch(span.strip().lower()) is not None
-    return isinstance(span, int | float | Fraction | Decimal | np.number) and not isinstance(span, bool) and span == 0
 
 
 class RealTime(_TwoPartWrapper):
@@ -356,10 +349,8 @@ class RealTime(_TwoPartWrapper):
 def _augmented(env: gym.Env[Any, Any], history_steps: int) -> spaces.Box:
     observation, action = env.observation_space, spaces.flatten_space(env.action_space)
     if not isinstance(observation, spaces.Box) or len(observation.shape) != 1:
-        raise InputError(
-            f"RealTime appends actions to a flat Box, and the observations of {env} are {observation}: "
-            f"put gymnasium.wrappers.FlattenObservation between."
-        )
+        why = f"the observations of {env} are {observation}: put gymnasium.wrappers.FlattenObservation between"
+        raise InputError(f"RealTime appends actions to a flat Box, and {why}.")
     if not isinstance(action, spaces.Box):
         raise InputError(f"RealTime appends actions that can be flattened (Box, Discrete), not {env.action_space}.")
     dtype: Any = observation.dtype if np.issubdtype(observation.dtype, np.floating) else np.float32

@@ -20,8 +20,9 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.wrappers import TimeLimit
 
-from cycletime.duration import Duration, DurationLike, typed_duration
+from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, did_you_mean, quote
+from cycletime.extras import install_command
 from cycletime.tasks.render import frame_rate
 from cycletime.tasks.time_step import duration_text, whole_steps, wrapper_layers
 
@@ -44,7 +45,7 @@ class MujocoClock:
 
     def read(self, env: Any) -> TimeStep:  # noqa: ANN401
         try:
-            return TimeStep(Duration(float(env.model.opt.timestep)), int(env.frame_skip))
+            return TimeStep(Duration.of_seconds(float(env.model.opt.timestep)), int(env.frame_skip))
         except AttributeError:
             raise InputError(
                 f"{env} has no model.opt.timestep and frame_skip: register it with clock=AttributeClock(name)."
@@ -68,7 +69,7 @@ class AttributeClock:
     def read(self, env: Any) -> TimeStep:  # noqa: ANN401
         if not hasattr(env, self.name):
             raise InputError(f"{env} has no attribute {self.name!r}: register it with the one of its time step.")
-        return TimeStep(Duration(getattr(env, self.name)), 1)
+        return TimeStep(Duration.of_seconds(getattr(env, self.name)), 1)
 
     def write(self, env: Any, step: TimeStep) -> None:  # noqa: ANN401
         setattr(env, self.name, float(step.physics_dt))
@@ -83,9 +84,9 @@ def choose_time_step(
     """The time step with the asked physics step, or with the longest that is no longer than the own one."""
     env_dt, longest = Duration(env_dt), own.physics_dt
     if not skips_frames and env_dt > longest:
-        remedy = f"give at most {longest}, and let an action last several steps"
         once = f"the {longest} of this environment, which integrates once per step"
-        raise InputError(f"env_dt {env_dt} is longer than {once}: {remedy}.")
+        remedy = f"give at most {longest}, and hold each action for several steps by CycleTime"
+        raise InputError(f"The step {env_dt} is longer than {once}: {remedy}.")
     if physics_dt is None:
         frames = ceil(env_dt / longest)
         return TimeStep(Duration(env_dt.exact_s / frames), frames)
@@ -343,10 +344,10 @@ def retime(
         )
     # 'module:Name-v0' lets Gymnasium import the module first.
     name = env_id.id if isinstance(env_id, EnvSpec) else env_id.rpartition(":")[2]
-    env_dt = typed_duration(env_dt)
+    env_dt = Duration(env_dt)
     clock = find_retiming(name).clock
     if isinstance(clock, MujocoClock) and find_spec("mujoco") is None:
-        raise InputError("MuJoCo is not installed: pip install 'cycletime[mujoco]'.")
+        raise InputError(f"MuJoCo is not installed: {install_command('mujoco')}.")
     for count, instead in {"max_episode_steps": "time_limit", "frame_skip": "env_dt"}.items():
         if count in make_kwargs:
             raise InputError(
@@ -355,7 +356,9 @@ def retime(
     env: gym.Env[Any, Any] = gym.make(env_id, max_episode_steps=-1, **make_kwargs)
     refuse_second_retiming(env)
     most_steps = (env_id if isinstance(env_id, EnvSpec) else gym.spec(name)).max_episode_steps
-    limit = None if most_steps is None else clock.read(env.unwrapped).env_dt * most_steps
+    own = clock.read(env.unwrapped)
+    choose_time_step(own, env_dt, physics_dt, clock.skips_frames)  # which refuses a step that is too long
+    limit = None if most_steps is None else own.env_dt * most_steps
     if time_limit is not None:
         limit = None if isinstance(time_limit, float) and time_limit == inf else Duration(time_limit)
     if limit is not None:
@@ -363,5 +366,5 @@ def retime(
         try:
             env = TimeLimit(env, whole_steps(named, limit.exact_s, env_dt, least=1))
         except InputError as error:
-            raise InputError(f"{str(error)[:-1]}; give time_limit one of them.") from None
+            raise InputError(f"{str(error)[:-1]}; give one of them to retime as time_limit.") from None
     return Retime(env, env_dt, physics_dt)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import gymnasium as gym
 
-from cycletime.duration import Duration, DurationLike, typed_duration
+from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError
 
 AnyEnv: TypeAlias = "gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any]"
@@ -25,7 +25,7 @@ def step_duration(env: AnyEnv, env_dt: DurationLike | None = None) -> Duration:
     """How long one ``env.step`` lasts: what the outermost layer with a ``dt`` says, else ``env_dt``."""
     published = _published_step(env)
     if env_dt is not None:
-        given = typed_duration(env_dt)
+        given = Duration(env_dt)
         if published is None or given == published:
             return given
         remedy = "leave env_dt out; for another step see retime"
@@ -52,10 +52,8 @@ def whole_steps(name: str, span_s: Fraction, step: Duration, least: int) -> int:
         return steps.numerator
     below = max(least, floor(steps))
     nearest = [str(step * count) if count else "0s" for count in (below, below + 1)]
-    raise InputError(
-        f"The {name} {Duration(span_s) if span_s else '0s'} is not a whole multiple of the environment's step {step}: "
-        f"the nearest are {nearest[0]} and {nearest[1]}."
-    )
+    why = f"is not a whole multiple of the environment's step {step}: the nearest are {nearest[0]} and {nearest[1]}"
+    raise InputError(f"The {name} {Duration(span_s) if span_s else '0s'} {why}.")
 
 
 def refuse_unreachable_limit(env: gym.Env[Any, Any], time_limit: Duration, step: Duration) -> None:
@@ -91,7 +89,7 @@ def _published_step(env: AnyEnv) -> Duration | None:
 def _own_dt(env: AnyEnv) -> Duration | None:
     published = getattr(env if isinstance(env, gym.Wrapper) else env.unwrapped, "dt", None)
     try:
-        return None if published is None else Duration(published)
+        return None if published is None else Duration.of_seconds(published)
     except InputError:
         return None
 

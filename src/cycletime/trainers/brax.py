@@ -76,7 +76,7 @@ def train(run: TrainerRun) -> None:
 def _configuration(registry: Any, run: TrainerRun, sim_dt: float | None) -> tuple[Any, float]:  # noqa: ANN401 - Playground's
     """The task's configuration at the cycle time, its episode as long in seconds; and the ratio of cycle times."""
     config = registry.get_default_config(run.env)
-    rho = run.dt / Duration(config.ctrl_dt)
+    rho = run.dt / Duration.of_seconds(config.ctrl_dt)
     physics = Duration(config.sim_dt if sim_dt is None else sim_dt)
     if (run.dt / physics).denominator != 1:
         raise InputError(f"The cycle time {run.dt} is no multiple of the simulation's step, {physics}: set sim_dt.")

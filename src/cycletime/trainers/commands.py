@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cycletime.errors import InputError, did_you_mean
+from cycletime.extras import install_command
 from cycletime.rules import ALGORITHMS
 from cycletime.trainers.stable_baselines3 import check_settings
 from cycletime.trainers.trainer_run import TrainerRun
@@ -47,7 +48,7 @@ def check_command(agent: ExternalAgent, given: Sequence[str]) -> None:
 def check_installed(trainer: TrainerSpec) -> None:
     name = trainer.name
     if missing := [each for each in BUILT_IN.get(name, ()) if not any(Distribution.discover(name=each))]:
-        raise InputError(f"{name} needs {missing[0]!r}, which is not installed: pip install 'cycletime[{name}]'.")
+        raise InputError(f"{name} needs {missing[0]!r}, which is not installed: {install_command(name)}.")
 
 
 def check_rules(agents: Mapping[tuple[str, Any], Sequence[ExternalAgent]]) -> None:

@@ -138,7 +138,7 @@ class TrainerBatch(RunBatch):
             return "MJX" if self.trainer.name == "brax" else "", (), world.env_dt, None
         with closing(make_env(world, self.spec.dt, discrete=True)) as env:
             longest = env.spec.max_episode_steps if env.spec else None
-            return *simulator_of(env), Duration(env.get_wrapper_attr("env_dt")), longest
+            return *simulator_of(env), Duration.of_seconds(env.get_wrapper_attr("env_dt")), longest
 
     def use_folder(self, run: int, folder: Path) -> EarlierSessions | None:
         self.place = folder

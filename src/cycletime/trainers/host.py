@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cycletime.errors import InputError, did_you_mean, quote
+from cycletime.extras import install_command
 from cycletime.trainers.trainer_run import TrainerRun
 
 WRONG_INPUT_STATUS = 64
@@ -39,8 +40,8 @@ def load_function(name: str) -> Callable[..., Any]:
 
 
 def _not_installed(name: str, error: ModuleNotFoundError) -> str:
-    remedy = "it" if ":" in name else f"'cycletime[{name}]'"
-    return f"{name} needs {error.name!r}, which is not installed: pip install {remedy}."
+    remedy = "pip install it" if ":" in name else install_command(name)
+    return f"{name} needs {error.name!r}, which is not installed: {remedy}."
 
 
 def train(name: str, run: TrainerRun) -> None:

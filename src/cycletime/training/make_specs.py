@@ -12,7 +12,7 @@ from cycletime.agents import ActorCriticAgent, Agent, agent_for
 from cycletime.agents.exploration import Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.agents.from_rules import whole_rows
 from cycletime.duration import Duration, DurationLike
-from cycletime.errors import InputError, unknown_name_error
+from cycletime.errors import InputError, quote, unknown_name_error
 from cycletime.libraries.synonyms import name_hint
 from cycletime.rules import Rule
 from cycletime.rules.hyperparameters import Hyperparameters, part_names
@@ -185,6 +185,8 @@ def make_specs(
     if not 1 <= count <= MOST_SEEDS:  # before there is a list of them
         raise InputError(f"seeds is {count}: there must be from 1 to {MOST_SEEDS}.")
     several = range(seeds) if isinstance(seeds, int) else seeds
+    if len(set(several)) < count:
+        raise InputError(f"seeds is {quote(seeds)}: give each once.")
     values, others = dict(values or {}), dict(others or {})
     tuned_fields, elsewhere = set[str](), tuple[str, ...]()
     if tuned is not None:
@@ -228,7 +230,7 @@ def make_specs(
 
 def make_exploration(noise: str, correlation: DurationLike | None = None) -> Exploration | None:
     if noise not in NOISES:
-        raise InputError(f"{noise!r} is not a noise: give {', '.join(NOISES)}.")
+        raise unknown_name_error(noise, "a noise", NOISES)
     if noise == "white":
         if correlation is not None:
             raise InputError(f"correlation is {correlation}: white noise has none, so give a noise as well.")

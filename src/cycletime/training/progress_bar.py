@@ -11,23 +11,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TextIO, cast
 
+from rich import progress as rich_progress
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TaskID,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
 from rich.table import Column
 from rich.text import Text
 
 from cycletime.streams import LenientStream
-from cycletime.training.observers import Progress as RunProgress
-from cycletime.training.observers import TrainingObserver
+from cycletime.training.observers import Progress, TrainingObserver
 from cycletime.training.run_folder import RunFolder
 
 
@@ -70,7 +60,7 @@ class _RunObserver(TrainingObserver):
             self.bar.say(f"goes on from {resumed_from:,} environment steps")
         self.bar.open(folder.spec.env_steps, self.done)
 
-    def update(self, progress: RunProgress) -> None:
+    def update(self, progress: Progress) -> None:
         returns = progress.episodes.returns.tolist() if self.shows_returns else []
         self.bar.show(progress.env_steps - self.done, returns, learns=progress.agent_steps >= self.learns_from)
         self.done = progress.env_steps
@@ -79,27 +69,29 @@ class _RunObserver(TrainingObserver):
         self.bar.say(sentence, style="yellow")
 
 
-class ShrinkingText(TextColumn):
+class ShrinkingText(rich_progress.TextColumn):
     """Text that gives way where a terminal is narrow, so that what is beside it is whole."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text, table_column=Column())
 
-    def render(self, task: Task) -> Text:
+    def render(self, task: rich_progress.Task) -> Text:
         text = super().render(task)
         text.no_wrap, text.overflow = True, "ellipsis"
         return text
 
 
-def _columns(width: int) -> Iterator[ProgressColumn]:
+def _columns(width: int) -> Iterator[rich_progress.ProgressColumn]:
     label = "{task.description}"
-    yield ShrinkingText(label) if width < NARROW else TextColumn(label)
+    yield ShrinkingText(label) if width < NARROW else rich_progress.TextColumn(label)
     if width >= _WIDE:
-        yield BarColumn(bar_width=8)
-    yield TaskProgressColumn(table_column=Column(no_wrap=True))
+        yield rich_progress.BarColumn(bar_width=8)
+    yield rich_progress.TaskProgressColumn(table_column=Column(no_wrap=True))
     if width >= NARROW:
-        yield TimeElapsedColumn(table_column=Column(width=7))
-    yield TextColumn("{task.fields[left]}", "progress.remaining", table_column=Column(width=7, no_wrap=True))
+        yield rich_progress.TimeElapsedColumn(table_column=Column(width=7))
+    yield rich_progress.TextColumn(
+        "{task.fields[left]}", "progress.remaining", table_column=Column(width=7, no_wrap=True)
+    )
     if width >= NARROW:
         yield ShrinkingText("{task.fields[status]}")
 
@@ -111,8 +103,8 @@ class ProgressBar:
         self._returns: deque[float] = deque(maxlen=_RECENT)
         self._steps: deque[tuple[float, int]] = deque()
         self._learns = False
-        self._bar: Progress | None = None
-        self._task = TaskID(0)
+        self._bar: rich_progress.Progress | None = None
+        self._task = rich_progress.TaskID(0)
         self._total = self._done = 0
         self._line_due = 0.0
 
@@ -123,7 +115,7 @@ class ProgressBar:
         if self._bar is not None:
             self._bar.update(self._task, total=self._total, completed=self._done)
         elif self.console.is_terminal:
-            self._bar = Progress(*_columns(self.console.width), console=self.console)
+            self._bar = rich_progress.Progress(*_columns(self.console.width), console=self.console)
             self._bar.start()
             status = "compiling or starting"
             self._task = self._bar.add_task(

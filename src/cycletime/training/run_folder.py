@@ -151,7 +151,7 @@ class RunFolder:
             if (self.is_sealed or recorded is not None) and not is_recorded:
                 raise RunError(f"{name} of {self.path} is not what was written: its hash is {digest[:10]}.")
         try:
-            curve = read_curve(contents["curve.parquet"], Duration(result["env_dt_s"]), self.spec.env_steps)
+            curve = read_curve(contents["curve.parquet"], Duration.of_seconds(result["env_dt_s"]), self.spec.env_steps)
             lines = [parse_json(line) for line in contents["metrics.jsonl"].splitlines()]
             policy = parse_policy(contents["policy.safetensors"])
             run = FinishedRun(self.spec, result, curve, metrics_columns(lines), policy)
@@ -177,7 +177,7 @@ class RunFolder:
         if fault:
             raise RunError(f"The checkpoint of {self.path} is damaged: {fault}.")
         if "env_dt_s" in checkpoint.arrays:
-            env_dt = Duration(float(checkpoint.arrays["env_dt_s"]))
+            env_dt = Duration.of_seconds(float(checkpoint.arrays["env_dt_s"]))
         return RunSoFar(curve, checkpoint.below(METRICS + LINES_PREFIX), policy, env_dt)
 
     def policy(self) -> SavedPolicy:

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from cycletime.agents import ActorCriticAgent, Agent, PPOAgent, SACAgent
 from cycletime.agents.checks import check_choice, check_choices, check_counts, check_env_steps, check_rows
 from cycletime.agents.exploration import Exploration, OrnsteinUhlenbeck, Pink
-from cycletime.duration import Duration, DurationField, cycle_steps
+from cycletime.duration import DurationField, cycle_steps, refuse_longer_than
 from cycletime.errors import InputError
 from cycletime.training.external import ExternalAgent
 from cycletime.training.worlds import ClosedFormWorld, ForeignEnv, World, world_as_json, world_from_json
@@ -184,12 +184,6 @@ class RunSpec:
             exploration=None if exploration is None else EXPLORATIONS[exploration.pop("noise")](**exploration),
             origin=data["origin"],
         )
-
-
-def refuse_longer_than(episode: Duration, dt: Duration) -> None:
-    """Refuse a cycle that lasts longer than an episode, as 16 s does where somebody meant milliseconds."""
-    if dt > episode:
-        raise InputError(f"The cycle time {dt} is longer than an episode, {episode}: give a shorter one, such as 16ms.")
 
 
 def _agent_as_json(agent: Agent | ExternalAgent) -> dict[str, Any]:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from cycletime.duration import Duration, cycle_steps
+from cycletime.duration import Duration, cycle_steps, refuse_longer_than
 from cycletime.errors import RunError
 from cycletime.training.checkpoints import named_arrays, tree_from_arrays
 from cycletime.training.engine import Arrays, Chunk, Engine, EnvInfo, RunBatch
 from cycletime.training.machine import check_device, keep_compiled_programs
 from cycletime.training.process import HEARTBEAT
-from cycletime.training.spec import RunSpec, refuse_longer_than
+from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import ActionBounds, make_env
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class SteppedBatch(RunBatch):
         from cycletime.tasks.timing_contract import timing_contract
 
         provenance, simulators = simulator_of(self.env)
-        env_dt = Duration(self.env.get_wrapper_attr("env_dt"))
+        env_dt = Duration.of_seconds(self.env.get_wrapper_attr("env_dt"))
         info = EnvInfo(
             provenance=provenance,
             env_dt=env_dt,

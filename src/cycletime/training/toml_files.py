@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from cycletime.bounded import read_bounded_text
-from cycletime.duration import Duration, typed_duration
+from cycletime.duration import Duration
 from cycletime.errors import InputError, quote, unknown_name_error
 from cycletime.libraries.synonyms import name_hint
 from cycletime.rules import PPO, SAC, Hyperparameters, Rule
@@ -252,7 +252,7 @@ def _checked(algorithm: str, values: dict[str, Any]) -> Duration:
     """The cycle time, taken out of the values, which are checked."""
     if "dt" not in values:
         raise InputError("dt is missing: say at which cycle time the values were tuned, such as dt = '16ms'.")
-    dt = typed_duration(values.pop("dt"))
+    dt = Duration(values.pop("dt"))
     for name, value in values.items():
         if name not in _NAMES[algorithm]:
             known = _NAMES[algorithm]

@@ -18,6 +18,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any, TypeAlias
 
 from cycletime.errors import InputError, kind_and_first_line
+from cycletime.extras import install_command
 from cycletime.training.observers import Progress, Status, TrainingObserver
 from cycletime.training.run_folder import RunFolder
 
@@ -31,8 +32,8 @@ def load_extra(module: str, title: str, extra: str) -> ModuleType:
             return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != package:
-            raise InputError(f"{title} cannot be loaded ({error}): pip install 'cycletime[{extra}]'.") from error
-    raise InputError(f"{title} is not installed: pip install 'cycletime[{extra}]'.") from None
+            raise InputError(f"{title} cannot be loaded ({error}): {install_command(extra)}.") from error
+    raise InputError(f"{title} is not installed: {install_command(extra)}.") from None
 
 
 Scalar: TypeAlias = str | int | float | bool | None

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cycletime import tasks
-from cycletime.duration import Duration, DurationLike, cycle_steps
-from cycletime.errors import InputError, did_you_mean, first_line, quote
-from cycletime.extras import require_extras
+from cycletime.duration import Duration, DurationLike, cycle_steps, refuse_longer_than
+from cycletime.errors import InputError, NotInstalledError, did_you_mean, first_line, quote
+from cycletime.extras import install_command, require_extras
 
 if TYPE_CHECKING:
     import gymnasium
@@ -108,9 +108,8 @@ class ClosedFormWorld:
 
     def __post_init__(self) -> None:
         if self.name not in tasks.CLOSED_FORMS:
-            near = did_you_mean(self.name, tasks.CLOSED_FORMS)
             known = f"give {either(tasks.CLOSED_FORMS)}, or a Gymnasium id as an environment"
-            raise InputError(f"{self.name!r} is not a task: {known}{near}")
+            raise InputError(f"{quote(self.name)} is not a task: {known}{did_you_mean(self.name, tasks.CLOSED_FORMS)}")
         object.__setattr__(self, "env_dt", self.task.env_dt)
 
     @property
@@ -140,8 +139,9 @@ class GymnasiumEnv:
     """Its time step: one that it is retimed to, where `retime` knows it, and else one that it does not publish."""
 
     def __post_init__(self) -> None:
-        if not str(self.name).isprintable():
-            raise InputError(f"env is {quote(self.name)}: it must be a line of printable characters.")
+        name: object = self.name
+        if not isinstance(name, str) or not name.isprintable():
+            raise InputError(f"env is {quote(name)}: give its id in one line, such as 'Reacher-v5'.")
         if self.env_dt is not None:
             object.__setattr__(self, "env_dt", Duration(self.env_dt))
 
@@ -246,6 +246,7 @@ def make_env(
         import_module("gymnasium")
     keywords = {} if render_mode is None else {"render_mode": render_mode}
     if isinstance(world, ClosedFormWorld):
+        refuse_longer_than(world.task.time_limit, dt)
         return _make_task_env(f"cycletime/{tasks.CLOSED_FORMS[world.name]}-v0", world.env_dt, dt, keywords, delay)
     if isinstance(world, RobotEnv):
         see = "see 'cycletime robot run', or 'cycletime robot resume'"
@@ -344,8 +345,10 @@ def _gymnasium_make(name: str, keywords: dict[str, Any]) -> gymnasium.Env[Any, A
     try:
         env: gymnasium.Env[Any, Any] = gymnasium.make(name, **keywords)
     except DependencyNotInstalled as error:
-        remedy = "for MuJoCo's environments pip install 'cycletime[mujoco]'"
+        remedy = f"for MuJoCo's environments {install_command('mujoco')}"
         raise InputError(f"{name!r} needs a package that is not installed ({first_line(error)}): {remedy}.") from error
+    except NotInstalledError:
+        raise
     except gymnasium.error.Error as error:
         raise _no_environment(name, error) from error
     except ImportError as error:

@@ -157,8 +157,8 @@ def test_the_page_of_a_checkout_is_not_made_of_other_results(
     monkeypatch.chdir(root)
     assert main(["experiment", "report", "horizons", "--results", str(other)]) == 2
     assert capsys.readouterr().err == (
-        "cycletime: docs/horizons.md is a checkout's page, of its own results: give another page with marks, such as a "
-        f"copy of it, as --out, or see 'cycletime experiment verdicts horizons --results {other}'.\n"
+        "cycletime: docs/horizons.md is the page of the results in results/horizons: give another, such as a copy of "
+        f"it, as --out, or see 'cycletime experiment verdicts horizons --results {other}'.\n"
     )
     assert "kept" not in page.read_text()
     assert main(["experiment", "report", "horizons", "--results", str(other), "--out", str(copy)]) == 0

@@ -1,10 +1,12 @@
 """`cycletime experiment list paper`, `verdicts`, `table`, `figures` and `report`: what results say, and without any."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
+import cycletime
 from cycletime.cli import main
 from cycletime.experiments import collecting
 from cycletime.experiments.paper.claims import CLAIMS
@@ -89,6 +91,23 @@ def test_a_folder_without_results_is_refused_and_nothing_is_made(
     assert not (tmp_path / "out").exists()
 
 
+def test_one_s_own_investigation_finds_its_results_and_its_page_without_a_clone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "results" / "parallel"
+    shutil.copytree(HORIZONS.with_name("parallel"), kept)
+    monkeypatch.setattr(cycletime, "__file__", str(tmp_path / "site-packages" / "cycletime" / "__init__.py"))
+    monkeypatch.chdir(tmp_path)
+    page, own = kept / "README.md", ("benchmarks.parallel:PARALLEL", "--results", str(kept))
+    before = page.read_text()
+    page.write_text(before.replace("<!-- made: envs-1 -->\n", "<!-- made: envs-1 -->\nold\n"))
+    for words in (own, own[:1]):
+        assert main(["experiment", "report", *words]) == 0
+    assert page.read_text() == before
+    assert main(["experiment", "table", own[0]]) == 2
+    assert "TABLE is missing: The trial with many environments has envs-1, envs-16" in capsys.readouterr().err
+
+
 def test_without_any_results_all_is_not_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,13 +119,11 @@ def test_without_any_results_all_is_not_run(
     )
     assert "--json has all verdicts: leave 5 out." in said(capsys, "verdicts", "5", "--json", *empty, status=2)
     assert main(["experiment", "table", "paper"]) == 2
-    assert "TABLE is missing: give one of ppo-tuned, sac-tuned." in capsys.readouterr().err
+    assert "TABLE is missing: The paper has ppo-tuned, sac-tuned." in capsys.readouterr().err
     assert "The paper has no table 'ppo': there are ppo-tuned, sac-tuned" in said(
         capsys, "table", "ppo", *empty, status=2
     )
     monkeypatch.setattr(collecting, "find_results", lambda name: None)
-    assert "clone https://github.com/cycletime/cycletime and give its results/paper as" in said(
-        capsys, "verdicts", status=2
-    )
+    assert "There is no results/paper here or above: give the folder that" in said(capsys, "verdicts", status=2)
     assert " none\n" in said(capsys, "list", "--seeds", "1", "--scale", "0.01")
     assert "is not a folder with results" in said(capsys, "verdicts", "--results", str(tmp_path / "none"), status=2)

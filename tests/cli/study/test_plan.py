@@ -27,7 +27,7 @@ minibatch = 25
 WHOLE = (
     "small: 6 runs in 3 groups\n  9,600 environment steps, 0.01 simulated hours\n"
     "  6 runs by the engine compiled\n"
-    "  2 more are the same as others, since their rules agree, and run once\n"
+    "  2 more, the same as others since their rules agree, run once with them\n"
 )
 
 

@@ -110,13 +110,18 @@ def test_the_same_batch_time_is_best_everywhere_and_heights_differ() -> None:
     assert max(behind) < 0.025
     others = [_mean(scores[dt, 8000]) for dt in DTS[:-1]]
     assert _mean(scores["64ms", 8000]) < np.mean(others) - 2
+    found = judge(read_paper_results(RESULTS), next(each for each in CLAIMS if each.number == "4b")).decisive
+    assert found is not None
+    told = found.estimate
+    text = f"(4b: at 64 ms {told.value:.2f} [{told.low:.2f}, {told.high:.2f}] from the others' mean, required above -2"
+    assert f"{text}, n = 100)" in _in_one_line(PAGE)
 
 
 def test_sac_s_baseline_is_above_the_bound_of_failing_on_the_double_pendulum() -> None:
     final = read_paper_results(RESULTS).outcome("sac-pendulum-baseline").cell(dt="4ms").final
     assert ttest_1samp(final, 9360 / 4, alternative="greater").pvalue < 0.001
     half = 1.96 * np.std(final, ddof=1) / np.sqrt(len(final))
-    found = re.search(r"It ends at ([\d,]+) \(([\d,]+) to ([\d,]+)\)", PAGE.read_text())
+    found = re.search(r"it ends at ([\d,]+) \[([\d,]+), ([\d,]+)\], required below 2,340, n = 30", PAGE.read_text())
     assert found is not None
     mean, low, high = (float(each.replace(",", "")) for each in found.groups())
     np.testing.assert_allclose([mean, low, high], [_mean(final), _mean(final) - half, _mean(final) + half], atol=20)

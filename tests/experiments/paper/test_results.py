@@ -102,20 +102,19 @@ def test_folders_without_anything_are_one_sentence(tmp_path: Path) -> None:
     assert read_paper_results(tmp_path).outcomes == {}
 
 
-def test_results_are_those_of_the_checkout_around_the_package_or_the_current_folder(
+def test_results_are_those_around_the_package_or_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed, clone = tmp_path / "site-packages" / "cycletime", tmp_path / "clone"
     (clone / "results" / "paper").mkdir(parents=True)
     (clone / "docs").mkdir()
-    (clone / "pyproject.toml").touch()
     monkeypatch.setattr(cycletime, "__file__", str(clone / "src" / "cycletime" / "__init__.py"))
     assert results_folder("paper") == clone / "results" / "paper"
     monkeypatch.setattr(cycletime, "__file__", str(installed / "__init__.py"))
     monkeypatch.chdir(clone / "docs")
     assert results_folder("paper") == clone / "results" / "paper"
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"no results of 'paper' here, .*: clone https://.* give its results/paper as"):
+    with pytest.raises(InputError, match=r"no results/paper here or above: give .* as --results\. .* in a clone"):
         results_folder("paper")
 
 

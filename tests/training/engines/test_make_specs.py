@@ -11,6 +11,7 @@ from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
 from cycletime.agents.exploration import Exploration, OrnsteinUhlenbeck, Pink
 from cycletime.duration import Duration
 from cycletime.errors import InputError
+from cycletime.rules import laws
 from cycletime.training.make_specs import MOST_SEEDS, make_exploration, make_specs
 from cycletime.training.spec import EngineSpec
 from cycletime.training.worlds import ClosedFormWorld, GymnasiumEnv
@@ -119,6 +120,10 @@ def test_the_kernel_has_every_task_with_any_time_step(task: str) -> None:
         ({"seeds": []}, "from 1 to"),
         ({"seeds": MOST_SEEDS + 1}, f"seeds is {MOST_SEEDS + 1}"),
         ({"seeds": [3, -4]}, "seed is -4"),
+        ({"seeds": [0, 0]}, "seeds is [0, 0]: give each once"),
+        ({"task": PPOAgent()}, "tanh') is not a task: give 'reacher'"),
+        ({"task": None, "env": PPOAgent()}, "tanh'): give its id in one line, such as 'Reacher-v5'"),
+        ({"rule": laws.COUNT, "tuned_at": "8ms"}, ") for ppo: choose one of baseline, dt-aware"),
         ({"algorithm": "dqn"}, "'dqn' is not an algorithm"),
         ({"dt": "15ms"}, "not a whole multiple"),
         ({"env_steps": 0}, "env_steps is 0"),
@@ -162,7 +167,7 @@ def test_noise_has_a_name_and_its_time(noise: tuple[Any, ...], expected: Explora
 @pytest.mark.parametrize(
     ("noise", "sentence"),
     [
-        (("brown",), "'brown' is not a noise: give white"),
+        (("brown",), "'brown' is not a noise: give one of white"),
         (("white", "100ms"), "correlation is 100ms: white noise has none"),
         (("ornstein-uhlenbeck",), "correlation is missing"),
     ],

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 from cycletime.experiments.horizons import results as stages
 from cycletime.experiments.horizons import sac_arms
 from cycletime.experiments.horizons.candidates import ALGORITHM_SPECS, AlgorithmSpec
-from cycletime.experiments.horizons.page import IMAGES, missing_figures, write_page
+from cycletime.experiments.horizons.page import IMAGES, missing_figures, save_figures, write_page
 from cycletime.experiments.horizons.results import Evidence
 from cycletime.experiments.horizons.verdicts import ranking_text, verdicts_text
 from cycletime.experiments.investigation import Investigation
@@ -25,12 +24,6 @@ def _verdicts(spec: AlgorithmSpec, results: Results) -> str:
     evidence = Evidence(results, spec)
     verdicts = verdicts_text(evidence.trial, evidence.predictions)
     return f"{ranking_text(evidence.trial, evidence.scale_label)}\n{verdicts}\n"
-
-
-def _save_figures(results: Results, folder: Path, only: Sequence[str] = ()) -> list[Path]:
-    from cycletime.experiments.horizons.figures import save_figures
-
-    return save_figures(results, folder, only)
 
 
 _SPECS = tuple(ALGORITHM_SPECS.values())
@@ -53,7 +46,7 @@ HORIZONS = Investigation(
         f"{spec.prefix}{stage}": partial(_ranking, spec, stage) for stage in ("search", "trial") for spec in _SPECS
     },
     figures=[f"{spec.prefix}{name}" for spec in _SPECS for name in IMAGES],
-    save_figures=_save_figures,
+    save_figures=save_figures,
     missing_figures=missing_figures,
     write_report=write_page,
     report_path=Path("docs/horizons.md"),

@@ -189,9 +189,13 @@ SAC_PARTS: Mapping[str, Callable[[Evidence], str]] = {
 """The same of SAC, whose candidates change how many updates there are, and whose trial has suggested one more."""
 
 
-def write_page(results: Results, page: Path) -> list[Path]:
-    from cycletime.experiments.horizons.figures import save_figures
+def save_figures(results: Results, folder: Path, only: Sequence[str] = ()) -> list[Path]:
+    from cycletime.experiments.horizons import figures  # with Matplotlib
 
+    return figures.save_figures(results, folder, only)
+
+
+def write_page(results: Results, page: Path) -> list[Path]:
     text = fill_page(read_page(page), all_evidence(results))
     figures = save_figures(results, page.parent / FIGURES) if f"({FIGURES.as_posix()}/" in text else []
     write_text(page, text)

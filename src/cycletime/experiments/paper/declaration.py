@@ -20,11 +20,10 @@ from cycletime.studies.study_folder import StudyFolder
 def keep_behaviour(folders: Mapping[str, StudyFolder], results: Path) -> list[Path]:
     from cycletime.experiments.paper import behaviour
 
-    file = results / BEHAVIOUR_FILE
-    measured = behaviour.measure_behaviour(folders)
-    if measured:
-        save_behaviours(measured, file)
-    return [file] if measured else []
+    if not (measured := behaviour.measure_behaviour(folders)):
+        return []
+    save_behaviours(measured, file := results / BEHAVIOUR_FILE)
+    return [file]
 
 
 def _table(make: Callable[[TunedTable], Any], name: str, data: Any) -> Any:  # noqa: ANN401 - text or JSON

@@ -351,7 +351,8 @@ def caption(runs: Sequence[RuleRuns]) -> str:
     if all(len(cell.seeds) == 1 for cell in cells):
         found.append("n = 1 seed, so without standard errors.")
     else:
-        found.append(f"Means over {_per_study(runs, _seeds_text)} ± one standard error.")
+        seeds = _per_study(runs, lambda each: f"n = {(n := len(each.cells[0].seeds))} seed{'' if n == 1 else 's'}")
+        found.append(f"Means over {seeds} ± one standard error.")
     if astray:
         every = sum(len(cell.seeds) for cell in cells)
         found.append(f"{astray} run{'' if astray == 1 else 's'} of {every:,} diverged, left out.")
@@ -368,8 +369,3 @@ def _per_study(runs: Iterable[RuleRuns], words: Callable[[RuleRuns], str]) -> st
     if len(studies) == 1:
         return next(iter(studies))
     return join_words([f"{text} ({', '.join(names)})" for text, names in studies.items()])
-
-
-def _seeds_text(runs: RuleRuns) -> str:
-    n = len(runs.cells[0].seeds)
-    return f"n = {n} seed{'' if n == 1 else 's'}"

@@ -32,17 +32,7 @@ from cycletime.experiments.paper.figures import FIGURES, describe_figures, missi
 from cycletime.experiments.paper.sac_claims import SAC_STUDIES, RobotRuns
 from cycletime.experiments.paper.tables import PUBLISHED_TABLES, TunedTable, tuned_table
 from cycletime.reports.formatting import TextTable, dt_text, join_words, rough_number
-from cycletime.reports.page.document import (
-    PAGE_FILE,
-    Film,
-    Page,
-    Section,
-    calculator_html,
-    figure_html,
-    films_html,
-    render,
-    write_text,
-)
+from cycletime.reports.page import document
 from cycletime.reports.page.figures import FigureData
 from cycletime.reports.page.html import bullet_list, code_block, details, html_table, paragraphs, verdict_badge
 from cycletime.reports.page.values import reference_table, settings_table, values_table
@@ -98,10 +88,10 @@ def write_report(data: PaperResults, folder: Path) -> list[Path]:
         **{f"tables/{name}.json": _json_text(table.as_json()) for name, table in tables.items()},
         "claims.json": _json_text(claims_as_json(data)),
         "index.md": index_markdown(data, judged, list(dict.fromkeys(path.stem for path in written))),
-        PAGE_FILE: render(paper_page(data, judged)),
+        document.PAGE_FILE: document.render(paper_page(data, judged)),
     }
     for name, text in texts.items():
-        write_text(folder / name, text)
+        document.write_text(folder / name, text)
     return [*written, *(folder / name for name in texts)]
 
 
@@ -230,24 +220,24 @@ _MAX_FILM_BYTES = 2**20
 _MAX_CAPTION_BYTES = 2**16
 
 
-def paper_page(data: PaperResults, judged: Mapping[str, JudgedClaim]) -> Page:
+def paper_page(data: PaperResults, judged: Mapping[str, JudgedClaim]) -> document.Page:
     """The page, with films where the results' folder has clips/."""
     films = tuple(_films(data.folder / "clips")) if data.folder else ()
     figures = FigureData(describe_figures(data, ["rule", *(stem for stem in FIGURES if stem != "rule")]))
     changes = replace(changes_table(judged), title="")
     parts = [
-        Section("claims", "What the paper claims", _claims_html(judged)),
-        Section("changes", changes_table(judged).title, html_table(changes)),
-        Section("films", "What was learned", films_html(films) if films else ""),
-        Section("figures", "Figures", _figures_html(data, figures)),
-        Section("values", "Which values were compared", _values_html(data)),
-        Section("calculator", "Carry your own values", calculator_html()),
-        Section("tables", "Tuned values", _tables_html(data)),
-        Section("settings", "All settings", "".join(_settings_html(data))),
-        Section("origin", "Where this comes from", _provenance_html(data)),
+        document.Section("claims", "What the paper claims", _claims_html(judged)),
+        document.Section("changes", changes_table(judged).title, html_table(changes)),
+        document.Section("films", "What was learned", document.films_html(films) if films else ""),
+        document.Section("figures", "Figures", _figures_html(data, figures)),
+        document.Section("values", "Which values were compared", _values_html(data)),
+        document.Section("calculator", "Carry your own values", document.calculator_html()),
+        document.Section("tables", "Tuned values", _tables_html(data)),
+        document.Section("settings", "All settings", "".join(_settings_html(data))),
+        document.Section("origin", "Where this comes from", _provenance_html(data)),
     ]
     runs = sum(int(outcome.about["runs"]) for outcome in data.outcomes.values())
-    return Page(
+    return document.Page(
         title="Does one set of values work at every cycle time?",
         about=f"Farrahi and Mahmood's paper on cycle times, asked again with {runs:,} runs",
         answer=tuple(summary_sentences(data, judged)),
@@ -278,7 +268,7 @@ def _claims_html(judged: Mapping[str, JudgedClaim]) -> str:
     )
 
 
-def _films(folder: Path) -> Iterator[Film]:
+def _films(folder: Path) -> Iterator[document.Film]:
     captions = folder / "clips.json"
     if not captions.is_file() or captions.stat().st_size > _MAX_CAPTION_BYTES:
         return
@@ -286,7 +276,7 @@ def _films(folder: Path) -> Iterator[Film]:
         path = folder / str(caption["file"])
         if path.parent == folder and path.is_file() and path.stat().st_size <= _MAX_FILM_BYTES:
             task, dt = task_class(caption["task"]).title, dt_text(Duration(caption["dt"]))
-            yield Film(
+            yield document.Film(
                 title=f"{caption['algorithm'].upper()} on {task} at {dt}, {caption['rule']}",
                 caption=f"The median of {caption['median_of']} runs, seed {caption['seed']}: scored "
                 f"{caption['score']:,.4g}.",
@@ -296,7 +286,7 @@ def _films(folder: Path) -> Iterator[Film]:
 
 def _figures_html(data: PaperResults, figures: FigureData) -> str:
     missing = [f"{stem}: not run ({needs})" for stem, needs in missing_figures(data).items()]
-    html = "".join(map(figure_html, figures.figures[1:]))
+    html = "".join(map(document.figure_html, figures.figures[1:]))
     return html + (details(f"{len(missing)} figures that are not run", bullet_list(missing)) if missing else "")
 
 

@@ -49,7 +49,7 @@
     for (const name of also) {
       const part = algorithm.parts[name];
       if (name === "target-entropy" && !actionSize) {
-        throw new Error("The part 'target-entropy' needs action_size, the number of action dimensions.");
+        throw new Error("The part 'target-entropy' needs action_size=..., the number of action dimensions.");
       }
       laws[part.field] = part.formula.replace("d/2", general(actionSize / 2));
     }

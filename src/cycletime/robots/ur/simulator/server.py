@@ -190,10 +190,8 @@ class Server:
         except (OSError, OverflowError) as error:
             self.close()
             why = getattr(error, "strerror", None) or str(error)
-            raise InputError(
-                f"A simulated controller cannot listen on {address}:{port}: {why}; "
-                "give another port, or an address of this machine such as 127.0.0.2."
-            ) from None
+            remedy = "give another port, or an address of this machine such as 127.0.0.2"
+            raise InputError(f"A simulated controller cannot listen on {address}:{port}: {why}; {remedy}.") from None
         listener.setblocking(False)
         self._selector.register(listener, EVENT_READ, lambda: self._accept(interface, session))
 
