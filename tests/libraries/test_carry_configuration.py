@@ -230,7 +230,10 @@ def test_playground_s_rewards_by_how_they_are_paid(tmp_path: Path) -> None:
     assert (per_second["env.reward_config.scales.termination"], "ppo.reward_scaling" in per_second) == (-0.5, False)
     dm_control = scaled({name: value for name, value in PLAYGROUND_ENV.items() if name != "reward_config"})
     assert dm_control["ppo.reward_scaling"] == 20.0
-    arm = scaled(PLAYGROUND_ENV | {"reward_config": {"scales": {"gripper_box": 4.0}, "success_reward": 2.0}})
+    arm = scaled(
+        PLAYGROUND_ENV
+        | {"reward_config": {"scales": {"gripper_box": 4.0, "no_floor_collision": 0.25}, "success_reward": 2.0}}
+    )
     assert arm["env.reward_config.scales.gripper_box"] == 8.0
     assert not {"ppo.reward_scaling", "env.reward_config.success_reward"} & arm.keys()
 

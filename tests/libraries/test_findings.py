@@ -348,6 +348,16 @@ def test_without_a_cycle_time_what_is_in_steps_is_still_found() -> None:
     assert configuration(ISAAC_LAB | {"sim.dt": float("inf")}).cycle_time is None
 
 
+def test_what_counts_batches_lasts_as_long_as_they_do() -> None:
+    rows = {row.value: row.meaning for row in describe(configuration(ISAAC_LAB, RSL_RL | {"save_interval": 50}))}
+    assert rows["save_interval 50"] == f"{50 * 24 * 0.02:.0f} s"
+
+
+def test_what_a_direct_environment_pays_is_left_to_its_code() -> None:
+    direct = ISAAC_LAB | {"action_rate_reward_scale": -0.01, "feet_air_time_reward_scale": 0.5}
+    assert kinds(configuration(direct)) == kinds(configuration(ISAAC_LAB)) == set()
+
+
 def test_the_meaning_in_seconds() -> None:
     """Written out by hand: 20 ms, 1/0.02 Hz, -0.02/ln(0.99), 24 steps, 4096 environments, 20 updates in 0.48 s."""
     env = ISAAC_LAB | {"observations.policy.history_length": 5, "actions.arm.alpha": 0.5}

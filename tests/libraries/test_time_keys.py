@@ -203,7 +203,7 @@ def test_an_arm_keeps_its_speed_where_actions_are_increments() -> None:
     assert [(each.treatment, each.new) for each in changes] == [("carried", 30), ("carried", 0.01)]
 
 
-@pytest.mark.parametrize("scales", ["tracking_lin_vel", "box_target"])
+@pytest.mark.parametrize("scales", ["tracking_lin_vel", "no_box_collision"])
 def test_noise_of_sensors_is_no_reward(scales: str) -> None:
     settings = {f"reward_config.scales.{scales}": 1.0, "noise_config.scales.joint_vel": 1.5}
     keys = environment_keys("mujoco-playground", settings, trainer=False)
@@ -221,6 +221,18 @@ def test_playground_s_rewards_are_carried_from_its_words_as_from_its_files() -> 
     }
     exported = PPO.from_("playground", dt="20ms", **said).at("40ms").to("playground")
     assert ([exported[name] for name in said], exported.unknown) == ([0.04, -0.5, -1.0], ())
+
+
+@pytest.mark.parametrize(
+    ("term", "at_half"),
+    [("feet_air_time", 2.0), ("feet_slip", 1.0), ("no_table_collision", 0.5), ("gripper_box", 1.0)],
+)
+def test_one_term_of_playground_s_rewards_says_how_it_is_paid_or_is_left_to_the_user(term: str, at_half: float) -> None:
+    said: dict[str, Any] = {"ctrl_dt": 0.02, f"reward_config.scales.{term}": 1.0}
+    exported = PPO.from_("playground", dt="20ms", **said).at("10ms").to("playground")
+    assert exported[f"reward_config.scales.{term}"] == at_half
+    asked = [note for note in exported.notes if "gripper_box 1 (would be 0.5: if the environment pays per" in note]
+    assert len(asked) == (term == "gripper_box"), "arms and hands have it, which pay in different ways"
 
 
 @pytest.mark.parametrize("library", ["rsl-rl", "skrl", "rl-games"])

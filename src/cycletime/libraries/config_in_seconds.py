@@ -100,7 +100,8 @@ def _meaning(c: Configuration, each: Setting, key: TimeKey, number: float) -> st
         return f"{format_seconds(number * period)}: {key.reason}" if period else ""
     if key.law == COUNT:
         updates = c.rollout and "curriculum." in each.name and f", {number / c.rollout.value:.4g} updates"
-        return f"{c.span(number)}{updates or ''}"
+        cycles = number * (c.rollout.value if c.rollout and key.counts == "batches" else 1)
+        return f"{c.span(cycles)}{updates or ''}"
     if key.law == SMOOTHING and c.dt_s and number < 1:
         return f"time constant {format_seconds(smoothing_in_seconds(number, c.dt_s))}"
     return key.reason if key.law in (PROPORTIONAL, POWER) else ""

@@ -153,6 +153,7 @@ _PLAYGROUND_PER_STEP = (
     *_keys(KEPT, "an event, paid once", "*success_reward", "*lifted_reward"),
     *_keys(PROPORTIONAL, _PER_STEP, "*scales.*"),
 )
+_PLAYGROUND_EITHER = _keys(PROPORTIONAL, _SHAPED.replace("step_dt", "ctrl_dt"), "*scales.*", carried=False)
 _PLAYGROUND_INCREMENTS = _keys(PROPORTIONAL, "an increment per step: this task adds it to its targets", "action_scale")
 _DM_CONTROL = _keys(PROPORTIONAL, "rewards are paid per step", "reward_scaling")
 _SB3 = (
@@ -184,7 +185,7 @@ TIME_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
     ),
     "skrl": (
         *_keys(COUNT, _LENGTH, "timesteps", "trainer.timesteps", "experiment.*_interval", counts="all steps"),
-        *_keys(COUNT, _STEPS, "random_timesteps", "learning_starts", carried=False),
+        *_keys(COUNT, _STEPS, "random_timesteps", "learning_starts", carried=False, counts="all steps"),
         *_keys(COUNT, "as long as the rollout", "memory.memory_size", equals="rollouts", counts="all steps"),
         *_keys(PROPORTIONAL, _SHAPED, "rewards_shaper_scale", carried=False),
         *_BESIDE_AGENT,
@@ -353,10 +354,9 @@ def _fraction(value: object) -> Fraction | None:
 
 _SURELY_A_COUNT = 10_000
 """Files write such numbers of steps as 1e6, which is a float and no weight."""
-_OF_TASKS_PER_SECOND = {
-    *("termination", "action_rate", "torques", "energy", "dof_acc", "joint_vel", "orientation"),
-    *("tracking_lin_vel", "tracking_ang_vel", "feet_phase"),
-}
+_PER_STEP_TERM = re.compile(r"no_\w+_collision|\w*handover\w*|(peg|socket)_\w+|(left|right)_(reward|target_qpos)")
+"""Of Playground's tasks that do not multiply rewards by ctrl_dt, Panda's and Aloha's, each has such a term."""
+_OF_BOTH = {"gripper_box", "box_target", "robot_target_qpos"}
 _OF_TASKS_WITH_INCREMENTS = {
     *("gripper_box", "peg_insertion_reward"),  # Panda's and Aloha's tasks
     *("hand_pose", "stay_still", "foot_slip"),  # LeapCubeReorient; Go1Handstand and Footstand; H1JoystickGaitTracking
@@ -406,12 +406,13 @@ def environment_keys(environment: str, settings: Mapping[str, object], trainer: 
     """What is known of an environment's settings, and with `trainer` of those of the trainer that scale rewards."""
     if environment != "mujoco-playground":
         return ENVIRONMENT_KEYS.get(environment, ())
-    # Playground's locomotion and hands multiply rewards by ctrl_dt, and have one of these terms; its arms and
-    # dm_control's tasks do not, and dm_control's have no scales at all.
+    # Playground's locomotion and hands multiply rewards by ctrl_dt, its arms and dm_control's tasks do not; the latter
+    # have no scales at all.
     scales = {name.rpartition(".")[2] for name in settings if "scales." in name and "noise" not in name}
     if not scales:
         return (*_NOISE, *_DM_CONTROL, *_BRAX) if trainer else (*_NOISE, *_BRAX)
-    pays = _PLAYGROUND_PER_SECOND if scales & _OF_TASKS_PER_SECOND else _PLAYGROUND_PER_STEP
+    pays = _PLAYGROUND_PER_STEP if any(map(_PER_STEP_TERM.fullmatch, scales)) else _PLAYGROUND_PER_SECOND
+    pays = _PLAYGROUND_EITHER if scales <= _OF_BOTH else pays
     # No setting says what an action is, and these terms are in no other of its tasks.
     increments = _PLAYGROUND_INCREMENTS if scales & _OF_TASKS_WITH_INCREMENTS else ()
     return (*_NOISE, *increments, *pays, *_BRAX)
