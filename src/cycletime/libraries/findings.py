@@ -245,9 +245,8 @@ def _curricula(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Findin
 
 def _rewards(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
     """Rewards under a manager that multiplies all of them by the cycle time, as if each were a rate."""
-    weights = [(each, key) for each, key, is_pay in c.timed if is_pay and key.carried and each.value]
-    weights = [(each, key) for each, key in weights if each.numbers == [each.value]]
-    changed = [("event" in key.reason, each) for each, key in weights if key.law not in (KEPT, PROPORTIONAL)]
+    paid = [(each, key) for each, key, pays in c.timed if pays and key.carried and key.law not in (KEPT, PROPORTIONAL)]
+    changed = [("event" in key.reason, each) for each, key in paid if each.value and each.numbers == [each.value]]
     for is_event, each in sorted(changed, key=lambda weight: not weight[0]):
         says = (
             f"{each.text} weighs a difference between steps that is not divided by {dt_s * 1000:.4g} ms: at half the "

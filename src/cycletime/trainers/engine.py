@@ -60,7 +60,7 @@ PROBE_S = 5.0
 LEAST_SHARE = 0.5
 """A trainer whose curve ends before this share of its budget has not trained as long as it was asked to."""
 SHARE_LEFT = 0.25
-"""Nor has one that leaves as much, if that is twice as long as any two of its points were apart."""
+"""Nor has one that leaves as much, if two of its points were never half as far apart, nor an episode and a batch."""
 
 
 @dataclass(frozen=True)
@@ -228,6 +228,7 @@ class TrainerBatch(RunBatch):
             raise RunError(f"{self.trainer.label} ended without a point {where}{seen}{see}")
         left_s = curve.budget_s - curve.newest.seconds
         longest_s = float(self.env_infos[0].env_dt) * (self.env_infos[0].longest_episode_steps or 0)
+        longest_s += float(self.spec.dt) * self.spec.agent.learns_from  # many end with a whole batch
         stopped = left_s > max(SHARE_LEFT * curve.budget_s, 2 * curve.longest_gap_s, longest_s)
         if stopped or curve.newest.seconds < LEAST_SHARE * curve.budget_s:
             share = f"{curve.newest.seconds:,.6g} s of {curve.budget_s:,.6g} s simulated"
