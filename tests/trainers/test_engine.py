@@ -92,7 +92,7 @@ def test_a_trainer_whose_points_are_far_apart_may_leave_as_much_to_the_end(tmp_p
 
 
 def test_a_trainer_may_leave_a_batch_that_is_not_whole(tmp_path: Path) -> None:
-    """As CleanRL's script does: of 5,000 agent steps two batches of 2,000, and points at episodes' ends."""
+    """As CleanRL's script does: of 5,000 agent steps two batches of 2,000, and a point every 500."""
     (tmp_path / "train.py").write_text(WRITE.replace("101", "71"))
     command = {"command": ["python", "train.py", "{discount}", "{batch}"]}
     study = study_from_table({**TABLE, "tuned": {"discount": 0.9, "batch": 2000}, "trainer": command}, tmp_path)

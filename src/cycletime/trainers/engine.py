@@ -228,8 +228,8 @@ class TrainerBatch(RunBatch):
             raise RunError(f"{self.trainer.label} ended without a point {where}{seen}{see}")
         left_s = curve.budget_s - curve.newest.seconds
         longest_s = float(self.env_infos[0].env_dt) * (self.env_infos[0].longest_episode_steps or 0)
-        longest_s += float(self.spec.dt) * self.spec.agent.learns_from  # many end with a whole batch
-        stopped = left_s > max(SHARE_LEFT * curve.budget_s, 2 * curve.longest_gap_s, longest_s)
+        after_s = max(longest_s, curve.longest_gap_s) + float(self.spec.dt) * self.spec.agent.learns_from  # a batch
+        stopped = left_s > max(SHARE_LEFT * curve.budget_s, 2 * curve.longest_gap_s, after_s)
         if stopped or curve.newest.seconds < LEAST_SHARE * curve.budget_s:
             share = f"{curve.newest.seconds:,.6g} s of {curve.budget_s:,.6g} s simulated"
             remedy = "give it its budget, or give the study a smaller one"
