@@ -95,8 +95,8 @@ def _table(outcome: TuningResult) -> list[str]:
     names = outcome.tuning.names
     shown = outcome.ranking[:_SHOWN]
     rows = [["place", *names, "mean return", "s.e.", "n"]]
-    values = [[value_text(trial.point[name]) for name in names] for trial in shown]
-    rows += [[str(place), *values[place - 1], *_mean(trial)] for place, trial in enumerate(shown, start=1)]
+    for place, trial in enumerate(shown, start=1):
+        rows.append([str(place), *(value_text(trial.point[name]) for name in names), *_mean(trial)])
     lines = align_columns(rows, right=range(len(rows[0])), underlined=False)
     left = len(outcome.ranking) - len(shown)
     troubles = [f"trial {trial.number}: {trial.trouble}" for trial in outcome.ranking if trial.trouble]

@@ -79,7 +79,7 @@ class Recommendation(NamedTuple):
     why: str
 
 
-MANY_ENVIRONMENTS = 256
+FEWEST_OF_MANY_ENVS = 256
 
 
 class Recommendations(NamedTuple):
@@ -88,7 +88,7 @@ class Recommendations(NamedTuple):
     untuned: Recommendation
     tuned: Recommendation
     many: str = ""
-    """What to know besides with at least MANY_ENVIRONMENTS of them."""
+    """What to know besides with at least FEWEST_OF_MANY_ENVS of them."""
 
 
 ON_POLICY = Recommendations(
