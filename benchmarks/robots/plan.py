@@ -144,7 +144,7 @@ def settings_of(tables: Mapping[str, Any], shipped: Mapping[str, Any]) -> Iterat
                 key = json.dumps([dt_ms, algorithm, rewards, values], sort_keys=True)
                 if key in found:
                     if called not in found[key].arms:
-                        found[key] = Setting(**{**_fields(found[key]), "arms": (*found[key].arms, called)})
+                        found[key] = replace(found[key], arms=(*found[key].arms, called))
                     continue
                 found[key] = Setting(
                     name=setting_name(task, dt_ms, called),
@@ -172,7 +172,7 @@ def made_plan() -> dict[str, Any]:
     if wrong:
         raise ValueError("These settings cannot be trained as printed:\n" + "\n".join(wrong))
     runs = [[run.stage, run.setting, run.seed] for run in ordered_runs(tables, settings)]
-    tables_of = {name: {k: v for k, v in _fields(s).items() if k != "name"} for name, s in settings.items()}
+    tables_of = {name: {k: v for k, v in asdict(s).items() if k != "name"} for name, s in settings.items()}
     return {"settings": tables_of, "runs": runs}
 
 
@@ -187,10 +187,6 @@ def summary(plan: Mapping[str, Any]) -> str:
     """How much it is."""
     tasks = {table["task"] for table in plan["settings"].values()}
     return f"{len(tasks)} tasks, {len(plan['settings'])} settings, {len(plan['runs'])} runs"
-
-
-def _fields(setting: Setting) -> dict[str, Any]:
-    return asdict(setting)
 
 
 def main() -> int:

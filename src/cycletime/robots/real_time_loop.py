@@ -1,10 +1,10 @@
 """Algorithm 1 in real time, around a robot that does not wait.
 
 A cycle is: wake up at its deadline, see, act, send, and only then learn from the cycle before and wait. Deadlines are
-absolute, t0 + n * dt on the clock of the robot's world. What happens when a cycle is late is decided in one place,
-`cycletime.robots.clock.Ticker`: points of the grid that are over are left out and never made up for in a burst. The
-robot goes on with the last action, the rewards of the time that was missed are paid with the next ones, and a cycle
-whose end was missed lasts until the next one's, which is an overrun.
+absolute, t0 + n * dt on the clock of the robot's world. When a cycle is late, `clock.Ticker` leaves out the points of
+the grid that are over, and never makes up for them in a burst. The robot goes on with the last action; `EpisodeRun`
+pays the rewards of the missed time with the next ones, and a cycle whose end was missed lasts until the next one's, an
+overrun.
 
 Between two episodes the robot stands. There the episode is written to the journal, the rest is learned, and chunks are
 yielded.
