@@ -143,7 +143,7 @@ def page() -> None:
 
 def calculator() -> None:
     """The calculator of the built site."""
-    _photograph(ROOT / "site" / "calculator" / "index.html", FIGURES / "calculator.png", 940)
+    _photograph(ROOT / "site" / "calculator" / "index.html", FIGURES / "calculator.png", 1010)
 
 
 def _photograph(html: Path, picture: Path, height: int) -> None:
