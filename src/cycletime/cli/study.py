@@ -70,7 +70,7 @@ class RunStudy(WorkerOptions):
 
         study = read_study(self.file)
         executor = self.executor_for(study.device)
-        check_start(study.cells(), self.out, self.executor)
+        check_start(study.cells(), self.out, self.executor, print_status)
         folder = StudyFolder.create(self.out, study)
         with stopping() as stopper:
             counts = run_study(folder, executor, observers=[StudyProgress(executor.workers)], stop=stopper)

@@ -31,7 +31,7 @@ from cycletime.errors import InputError, RunError, printable, shorten
 from cycletime.processes import owned_process
 from cycletime.trainers.commands import command_words
 from cycletime.trainers.curves import CurvePoint, CurveReader
-from cycletime.trainers.host import WRONG_INPUT_STATUS, load_function
+from cycletime.trainers.host import WRONG_INPUT_STATUS
 from cycletime.trainers.trainer_run import POINTS_FILE, TrainerRun
 from cycletime.training.engine import (
     Arrays,
@@ -73,23 +73,13 @@ class TrainerEngine(Engine):
     def jax_device(self, spec: RunSpec) -> str:
         return "cpu"  # the trainer has a process of its own
 
-    def check(self, spec: RunSpec) -> None:
-        """Refuse also a program or a function that is not found."""
-        super().check(spec)
-        trainer = self.make_batch([spec]).trainer
-        sys.path.insert(0, trainer.home)
-        if trainer.name:
-            load_function(trainer.name)
-        elif not (Path(trainer.home, program := trainer.command[0]).is_file() or shutil.which(program)):
-            raise InputError(f"The command {program!r} cannot be started: there is no such program.")
-
-    def cost(self, spec: RunSpec) -> Cost:
-        """Train for a few seconds in a folder that is removed."""
+    def cost(self, spec: RunSpec, try_s: float = PROBE_S) -> Cost:
+        """Train until a point that is so long after the first one, in a folder that is removed."""
         with tempfile.TemporaryDirectory() as folder:
             batch = self.make_batch([spec])
             batch.use_folder(0, Path(folder))
             batch.is_kept = False
-            return probe_cost(batch, PROBE_S)
+            return probe_cost(batch, try_s)
 
 
 @dataclass

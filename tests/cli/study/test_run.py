@@ -183,17 +183,22 @@ def test_wrong_input_is_one_sentence(
         ('env = "MountainCarContinuous-v0"', "MountainCarContinuous-v0 publishes no time step"),
         ('trainer = "no_such:train"', "'no_such:train' is not found: there is no module 'no_such'"),
         ('trainer = "json:dunp"', "'json:dunp' is not found: the module has no 'dunp'; did you mean dump?"),
-        ('trainer = { command = ["pyton", "{dt_s}"] }', "The command 'pyton' cannot be started: there is no such"),
+        ('trainer = { command = ["pyton", "{dt_s}"] }', "The command 'pyton' cannot be started: No such file"),
+        ('trainer = "late:train"', "Its first point is at 500 s of 10 s simulated: give "),
     ],
 )
 def test_what_this_machine_cannot_start_is_refused_before_there_is_a_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, sentence: str
 ) -> None:
+    """By the same try for all commands: of a trainer until its first point."""
     file, out = tmp_path / "study.toml", tmp_path / "out"
-    file.write_text(f'name = "s"\nalgorithm = "ppo"\ndt = "40ms"\nenv_steps = 10_000\n{line}\n')
-    assert main(["study", "run", str(file), "--out", str(out)]) == 2
-    assert capsys.readouterr().err.startswith(f"cycletime: {sentence}")
-    assert not out.exists()
+    (tmp_path / "late.py").write_text("def train(run):\n    yield 500.0, 12_500, 1.0\n")
+    for command, more in (("study", ""), ("tune", "[tuned]\ndiscount = [0.9, 0.99]\n")):
+        file.write_text(f'name = "s"\nalgorithm = "ppo"\ndt = "40ms"\nenv_steps = 10_000\n{line}\n{more}')
+        words = ["run"] if command == "study" else []
+        assert main([command, *words, str(file), "--out", str(out)]) == 2
+        assert capsys.readouterr().err.splitlines()[-1].startswith(f"cycletime: {sentence}")
+        assert not out.exists()
 
 
 @pytest.mark.parametrize("option", ["--runs-per-job", "--array-size"])
