@@ -99,6 +99,13 @@ CONSTRUCTOR = """class SAC:
 """
 
 
+POLICIES = """class Actor:
+    def __init__(self, observation_space, action_space, lr_schedule, n_arch): ...
+class SACPolicy:
+    def __init__(self, observation_space, action_space, lr_schedule, net_arch=None, activation_fn=nn.ReLU): ...
+"""
+
+
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
@@ -107,6 +114,12 @@ CONSTRUCTOR = """class SAC:
         ("noise_type", "normal", "noise_type is 'normal': SAC has no such setting"),
         ("policy_kwargs", "dict(net_arch=[foo", r"policy_kwargs is 'dict\(net_arch=\[foo', which cannot be read"),
         ("policy_kwargs", "dict(activation_fn=nn.ReLU)", None),
+        ("policy_kwargs", "dict(net_arch=[8])", None),
+        (
+            "policy_kwargs",
+            "{'n_arch': [8]}",
+            r"policy_kwargs has 'n_arch': SACPolicy takes net_arch, activation_fn; did you mean net_arch\?$",
+        ),
         ("normalize", True, None),
         ("learning_rate", "1e-3", r"learning_rate is '1e-3': it must be a number, or a schedule as lin_3e-4\.$"),
         ("learning_rate", "lin_1e-3", None),
@@ -120,6 +133,7 @@ def test_a_plan_knows_the_settings_of_the_constructor(
     (tmp_path / "stable_baselines3" / "sac").mkdir(parents=True)
     (tmp_path / "stable_baselines3" / "__init__.py").write_text("1 / 0  # not imported")
     (tmp_path / "stable_baselines3" / "sac" / "sac.py").write_text(CONSTRUCTOR)
+    (tmp_path / "stable_baselines3" / "sac" / "policies.py").write_text(POLICIES)
     monkeypatch.syspath_prepend(tmp_path)
     _arguments.cache_clear()
     table = {**SB3, "algorithm": "sac", "tuned": {"dt": "50ms"}, "set": {name: value}}
