@@ -115,7 +115,7 @@ def _grid(table: Mapping[str, Any], leave_out: Sequence[str] = ()) -> dict[str, 
     for name, value in ((name, value) for name, value in table.items() if name not in leave_out):
         several = value if isinstance(value, list) else [value]
         if name == "hidden" and several and not any(isinstance(each, list) for each in several):
-            several = [several]
+            several = [value if isinstance(value, str) else several]
         grid[name] = tuple(_value(name, each) for each in several)
     return grid
 
