@@ -37,6 +37,11 @@ def settings_of(table: dict[str, Any]) -> list[dict[str, Any]]:
     return [dict(agent.settings) for agent in agents if isinstance(agent, ExternalAgent)]
 
 
+def test_a_budget_in_seconds_counts_the_steps_that_the_environment_publishes() -> None:
+    study = study_from_table({key: value for key, value in {**SB3, "dts": ["100ms"]}.items() if key != "env_dt"})
+    assert (study.env_steps, study.worlds[0].env_dt) == (1000, None), "50 s, of which Pendulum's step is 50 ms"
+
+
 def test_values_are_carried_and_said_in_the_librarys_words() -> None:
     study = study_from_table(SB3)
     assert study.env_steps == 2000
@@ -219,7 +224,14 @@ COMMAND = {**SB3, "env": "My-Robot", "set": {}, "tuned": {"dt": "50ms", "discoun
         ({"trainer": "sb3", "set": {"seed": 3}, "tuned": {}, "env": "Pendulum-v1"}, r"seed is 3: leave it to seeds\.$"),
         ({"trainer": "sb3", "set": {"device": "cuda"}}, "device is 'cuda': leave it to the study's device"),
         ({"trainer": "sb3", "set": {"total_timesteps": 9}}, r"total_timesteps is 9: leave it to simulated_s\."),
-        ({"trainer": "sb3", "env_dt": None}, "simulated_s needs one time step"),
+        (
+            {"trainer": "sb3", "env": None, "envs": ["Pendulum-v1", "Reacher-v5"], "env_dt": None, "dts": ["100ms"]},
+            "needs one time step of all environments, and Pendulum-v1 has 50ms, Reacher-v5 has 20ms: give env_steps",
+        ),
+        (
+            {"trainer": "sb3", "env": "MountainCarContinuous-v0", "env_dt": None},
+            "MountainCarContinuous-v0 publishes no time step .*: give it, for example env_dt='20ms'",
+        ),
         ({"trainer": {"command": ["x", "{discount}"]}, "set": {"batch": 9}}, "so give it in 'tuned'"),
         ({"trainer": "sb3", "algorithm": "dqn"}, "'dqn' is not an algorithm"),
         (

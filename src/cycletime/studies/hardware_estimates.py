@@ -32,6 +32,7 @@ from cycletime.training.engine import Cost, engine_for
 from cycletime.training.external import ExternalAgent
 from cycletime.training.machine import prepare_jax
 from cycletime.training.spec import EngineSpec, RunSpec
+from cycletime.training.worlds import GymnasiumEnv, python_path
 
 RUN_OVERHEAD_S = 0.007
 """Bookkeeping of one run, as measured by `benchmarks/studies.py`."""
@@ -113,13 +114,15 @@ def _try_runs(tries: Sequence[tuple[str, RunSpec] | tuple[str, RunSpec, float]])
     """Have another process, like a worker's, call methods of runs' engines by name; a refusal is raised here."""
     specs = [spec for _, spec, *_ in tries]
     device = max((engine_for(spec).jax_device(spec) for spec in specs), key=["cpu", "gpu"].index)
+    home = next((spec.world.home for spec in specs if isinstance(spec.world, GymnasiumEnv)), "")
+    environment = {**worker_environment(specs[0].engine.device), "PYTHONPATH": python_path(home)}
     ran = subprocess.run(
         [sys.executable, "-m", "cycletime.studies.hardware_estimates"],
         input=json.dumps({"device": device, "tries": [(what, spec.as_json(), *more) for what, spec, *more in tries]}),
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, **worker_environment(specs[0].engine.device), "JAX_ENABLE_COMPILATION_CACHE": "false"},
+        env={**os.environ, **environment, "JAX_ENABLE_COMPILATION_CACHE": "false"},
     )
     if ran.returncode == WRONG_INPUT_STATUS:
         raise InputError(ran.stderr.strip().splitlines()[-1])

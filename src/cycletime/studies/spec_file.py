@@ -21,7 +21,7 @@ from cycletime.training.external import BUILT_IN, TrainerSpec, read_trainer, tun
 from cycletime.training.make_specs import TUNABLE, algorithms_with_rules, known_algorithms, tunable_names
 from cycletime.training.spec import AGENTS
 from cycletime.training.toml_files import ABOUT_TUNING, MOST_BYTES, check_plain, read_toml, read_tuned
-from cycletime.training.worlds import ClosedFormWorld, ForeignEnv, GymnasiumEnv, World
+from cycletime.training.worlds import ClosedFormWorld, ForeignEnv, GymnasiumEnv, World, time_step
 
 _COUNTS = {each.name for kind in AGENTS.values() for each in fields(kind) if str(each.type).startswith("int")}
 
@@ -142,7 +142,7 @@ def _json_value(value: Any) -> Any:  # noqa: ANN401 - any hyper-parameter
 _SINGULARS = {"task": "tasks", "env": "envs", "algorithm": "algorithms", "dt": "dts", "rule": "rules", "seed": "seeds"}
 _KNOWN_KEYS = {
     *(*_SINGULARS, *_SINGULARS.values(), "name", "env_steps", "simulated_s", "env_dt", "num_envs", "trainer"),
-    *("tuned", "set", "points", "own_rules", "device", "width", "engine", "patience"),
+    *("tuned", "set", "points", "own_rules", "device", "width", "engine", "patience", "home"),
 }
 
 
@@ -169,7 +169,8 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
     zoo = trainer.get("zoo") if isinstance(trainer := table.get("trainer"), Mapping) else None
     own, table = table.get("set", {}), _with_trainers_num_envs(_with_zoo_entry(table, folder))
     algorithms = tuple(_as_list(table, "algorithm"))
-    trainer = read_trainer(table["trainer"], folder) if "trainer" in table else None
+    home = str(Path(str(table.get("home", folder))).resolve())
+    trainer = read_trainer(table["trainer"], home) if "trainer" in table else None
     for algorithm in algorithms:
         if not isinstance(algorithm, str) or algorithm not in known_algorithms(trainer):
             raise unknown_name_error(algorithm, "an algorithm", known_algorithms(trainer))
@@ -178,7 +179,7 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
         for algorithm in others.keys() & tuned.keys():
             others[algorithm] = _said_once(trainer, algorithm, tuned[algorithm], others[algorithm], zoo, own)
         tuned = {**dict.fromkeys(algorithms, Tuned(None)), **tuned}
-    worlds = _worlds(table, trainer)
+    worlds = _worlds(table, trainer, home)
     name, patience, hang_timeout = _required(table, "name"), table.get("patience", HANG_TIMEOUT), None
     if not isinstance(name, str) or not name.strip():
         raise InputError(f"name is {quote(name)}: it must be a text in one line, such as 'reacher-quick'.")
@@ -228,6 +229,8 @@ def study_table(study: StudySpec) -> dict[str, Any]:
         for algorithm, each in study.points.items()
         if each
     }
+    trainer = study.trainer.as_json() if study.trainer else {}
+    homes = {trainer.pop("home", ""), *(env.home for env in envs if ":" in env.name)} - {""}
     return {
         "name": study.name,
         "tasks": [task.name for task in tasks],
@@ -254,7 +257,8 @@ def study_table(study: StudySpec) -> dict[str, Any]:
         **({} if study.width is None else {"width": study.width}),
         **({} if study.engine == AUTO else {"engine": study.engine}),
         **({} if study.hang_timeout == HANG_TIMEOUT else {"patience": str(study.hang_timeout)}),
-        **({} if study.trainer is None else {"trainer": study.trainer.as_json()}),
+        **({"trainer": trainer} if trainer else {}),
+        **({"home": homes.pop()} if homes else {}),
     }
 
 
@@ -324,20 +328,20 @@ def _budget(table: Mapping[str, Any], worlds: Sequence[World]) -> int:
         return _count("env_steps", _required(table, "env_steps", ", or 'simulated_s', the seconds of a run"))
     if "env_steps" in table:
         raise InputError("'env_steps' and 'simulated_s' are both given: give one of them.")
-    steps = {world.env_dt for world in worlds}
-    env_dt = next(iter(steps))
-    if len(steps) > 1 or env_dt is None:
-        raise InputError("simulated_s needs one time step of all environments: give env_dt, or env_steps instead.")
     seconds = table["simulated_s"]
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < inf:
         raise InputError(f"simulated_s is {quote(seconds)}: it must be a positive number of seconds.")
     longest = max(map(Duration, _as_list(table, "dt")))
     if (span := Duration.of_seconds(seconds)) < longest:
         raise InputError(f"simulated_s is {seconds}: a run must last {longest} at least, one cycle.")
-    return max(1, round(span / env_dt))
+    steps = {time_step(world, longest): world.name for world in worlds}
+    if len(steps) > 1:
+        have = ", ".join(f"{name} has {env_dt}" for env_dt, name in steps.items())
+        raise InputError(f"simulated_s needs one time step of all environments, and {have}: give env_steps instead.")
+    return max(1, round(span / next(iter(steps))))
 
 
-def _worlds(table: Mapping[str, Any], trainer: TrainerSpec | None) -> tuple[World, ...]:
+def _worlds(table: Mapping[str, Any], trainer: TrainerSpec | None, home: str) -> tuple[World, ...]:
     env_dt = Duration(table["env_dt"]) if "env_dt" in table else None
     given = [key for key in ("task", "tasks", "env", "envs") if key in table and table[key] != []]
     if not given and trainer is not None and trainer.name not in BUILT_IN:
@@ -353,7 +357,8 @@ def _worlds(table: Mapping[str, Any], trainer: TrainerSpec | None) -> tuple[Worl
     if trainer is not None and (trainer.command or trainer.name == "brax" or envs == [trainer.label]):
         # Names that only the trainer understands.
         return tuple(ForeignEnv(name, env_dt) for name in (*tasks, *envs))
-    return (*(ClosedFormWorld(name, *step) for name in tasks), *(GymnasiumEnv(name, env_dt) for name in envs))
+    named = (GymnasiumEnv(name, env_dt, home=home) for name in envs)
+    return (*(ClosedFormWorld(name, *step) for name in tasks), *named)
 
 
 def _rules(

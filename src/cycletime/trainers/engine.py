@@ -48,7 +48,7 @@ from cycletime.training.learning_curve import Episodes
 from cycletime.training.process import HEARTBEAT
 from cycletime.training.spec import RunSpec
 from cycletime.training.stepped_engine import simulator_of
-from cycletime.training.worlds import ActionBounds, ClosedFormWorld, ForeignEnv, make_env
+from cycletime.training.worlds import ActionBounds, ClosedFormWorld, ForeignEnv, make_env, python_path
 
 POLL_S = 0.5
 STOP_GRACE_S = 20.0
@@ -184,8 +184,7 @@ class TrainerBatch(RunBatch):
 
     def _command(self, folder: Path, resumes: bool) -> tuple[list[str], dict[str, str]]:
         # A module of one's own is found beside the study file, and what is printed is seen at once.
-        path = os.pathsep.join(filter(None, (self.trainer.home, os.environ.get("PYTHONPATH"))))
-        environment = {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+        environment = {**os.environ, "PYTHONPATH": python_path(self.trainer.home), "PYTHONUNBUFFERED": "1"}
         run = TrainerRun(
             world=self.spec.world,
             algorithm=self.spec.algorithm,
@@ -201,7 +200,7 @@ class TrainerBatch(RunBatch):
         if self.trainer.command:
             return command_words(self.agent, run), environment
         request = folder.with_name("request.json")
-        request.write_text(json.dumps({"trainer": self.trainer.name, "home": self.trainer.home, "run": run.as_json()}))
+        request.write_text(json.dumps({"trainer": self.trainer.name, "run": run.as_json()}))
         return [sys.executable, "-m", "cycletime.trainers.host", str(request)], environment
 
     def _check_end(self, status: int, output: Path, curve: _Curve, reader: CurveReader) -> None:

@@ -63,7 +63,6 @@ def train(name: str, run: TrainerRun) -> None:
 def main() -> int:
     """Train, and end with a sentence where something is wrong that another try would meet again."""
     request = json.loads(Path(sys.argv[1]).read_text())
-    sys.path.insert(0, request["home"])
     try:
         train(request["trainer"], TrainerRun.from_json(request["run"]))
     except InputError as error:

@@ -201,6 +201,31 @@ def test_what_this_machine_cannot_start_is_refused_before_there_is_a_folder(
         assert not out.exists()
 
 
+OWN = """import gymnasium
+from gymnasium.envs.classic_control import PendulumEnv
+
+gymnasium.register("Own-v0", PendulumEnv)
+
+
+def train(run):
+    run.make_env().reset(seed=0)
+    yield run.simulated_s, run.agent_steps, 1.0
+"""
+
+
+def test_modules_beside_the_file_are_found_for_an_environment_and_a_trainer(tmp_path: Path) -> None:
+    """By another process than pytest's, which finds modules elsewhere; what the environment publishes is its step."""
+    (tmp_path / "beside_it.py").write_text(OWN)
+    file, out = tmp_path / "study.toml", tmp_path / "out"
+    own = 'env = "beside_it:Own-v0"\ntrainer = "beside_it:train"\n'
+    file.write_text(f'name = "own"\nalgorithm = "ppo"\ndt = "100ms"\nsimulated_s = 50\n{own}')
+    with started(process_words(file, out, workers=1)) as process:
+        told, complaint = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, told) == (0, "own: 1 done\n"), complaint
+    assert (runs_in(out)[0].spec.env_steps, runs_in(out)[0].result["env_dt_s"]) == (1000, 0.05)
+    assert str(tmp_path) not in (out / "study.json").read_text().partition('"home"')[0]
+
+
 @pytest.mark.parametrize("option", ["--runs-per-job", "--array-size"])
 def test_how_work_is_shared_is_nobody_s_option(tmp_path: Path, quick_file: Path, option: str) -> None:
     assert run(quick_file, tmp_path / "out", option, "4") == 2
