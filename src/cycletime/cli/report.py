@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import dataclass, fields
+from mimetypes import guess_type
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -44,6 +45,9 @@ class ReportCommand:
     """Print Markdown, and write no files unless --out is given."""
 
     def run(self) -> int:
+        if self.out is not None and self._page is None and guess_type(self.out.name)[0] and not self.out.is_dir():
+            page = "a name that ends with .html for the page alone"
+            raise InputError(f"--out is {self.out}: give a folder for all files, such as {self.out.stem}, or {page}.")
         if (self.folder / "study.json").exists() or not self.folder.is_dir():
             return self._report_study()  # which says what is wrong where there is no folder
         if (self.folder / "spec.json").exists():

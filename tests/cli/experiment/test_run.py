@@ -106,7 +106,7 @@ def test_all_are_checked_before_the_first_but_what_follows_from_a_run_among_them
     grid, workspace = PAPER.experiments["ppo-grid"], Workspace(investigation=PAPER, out=tmp_path / "out")
     assert grid.parts == ("ppo-grid", "ppo-grid-winners")
     check_experiments([grid], workspace)
-    with pytest.raises(InputError, match="There is no folder '.*ppo-grid'"):
+    with pytest.raises(InputError, match=r"There is no folder '.*ppo-grid'"):
         check_experiments([replace(grid, studies=("ppo-baseline",))], workspace)
     assert not (tmp_path / "out").exists()
 
