@@ -138,13 +138,13 @@ class Question:
     def as_json(self) -> dict[str, Any]:
         data = {
             "world": self.world.name,
-            "env_dt": None if self.world.env_dt is None else str(self.world.env_dt),
+            "env_dt": self.world.env_dt and self.world.env_dt.shortest,
             "algorithm": self.algorithm,
-            "present": str(self.present),
+            "present": self.present.shortest,
             "values": dict(self.values),
             "others": {name: list(each) if isinstance(each, tuple) else each for name, each in self.others.items()},
             "rule": self.rule,
-            "dts": [str(dt) for dt in self.dts],
+            "dts": [dt.shortest for dt in self.dts],
             "env_steps": self.env_steps,
             "measure": MEASURES[self.measure][0],
         }

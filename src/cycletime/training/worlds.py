@@ -201,11 +201,11 @@ def world_of(task: str | None, env: str | None, env_dt: DurationLike | None, rob
 def world_as_json(world: World) -> dict[str, Any]:
     if isinstance(world, ClosedFormWorld):
         # Without env_dt where it is the usual one, which runs had before it could be set.
-        return {"task": world.name, **({} if world.has_usual_env_dt else {"env_dt": str(world.env_dt)})}
+        return {"task": world.name, **({} if world.has_usual_env_dt else {"env_dt": world.env_dt.shortest})}
     if isinstance(world, ForeignEnv):
-        return {"foreign": world.name, "env_dt": str(world.env_dt)}
+        return {"foreign": world.name, "env_dt": world.env_dt and world.env_dt.shortest}
     robot = {"robot": world.robot} if isinstance(world, RobotEnv) else {}
-    return {"env": world.name, "env_dt": None if world.env_dt is None else str(world.env_dt), **robot}
+    return {"env": world.name, "env_dt": world.env_dt and world.env_dt.shortest, **robot}
 
 
 def world_from_json(data: Mapping[str, Any]) -> World:
