@@ -25,12 +25,7 @@ from cycletime.studies.spec import Cell, StudySpec, Tuned
 from cycletime.training.atomic_files import make_folder, write_whole
 from cycletime.training.engine import AUTO
 from cycletime.training.external import ExternalAgent, TrainerSpec, tuned_hyperparameters
-from cycletime.training.make_specs import (
-    agent_values,
-    algorithms_with_rules,
-    known_algorithms,
-    tunable_names,
-)
+from cycletime.training.make_specs import agent_values, algorithms_with_rules, known_algorithms, tunable_names
 from cycletime.training.sealed_json import check_seal, error_reason, parse_json, sealed_text
 from cycletime.training.toml_files import MOST_BYTES_KEPT
 from cycletime.training.worlds import ClosedFormWorld, ForeignEnv, World

@@ -33,16 +33,7 @@ from cycletime.trainers.commands import command_words
 from cycletime.trainers.curves import CurvePoint, CurveReader
 from cycletime.trainers.host import WRONG_INPUT_STATUS
 from cycletime.trainers.trainer_run import POINTS_FILE, TrainerRun
-from cycletime.training.engine import (
-    Arrays,
-    Chunk,
-    Cost,
-    EarlierSessions,
-    Engine,
-    EnvInfo,
-    RunBatch,
-    probe_cost,
-)
+from cycletime.training.engine import Arrays, Chunk, Cost, EarlierSessions, Engine, EnvInfo, RunBatch, probe_cost
 from cycletime.training.external import ExternalAgent, TrainerSpec
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.process import HEARTBEAT
