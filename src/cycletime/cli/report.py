@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from mimetypes import guess_type
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
@@ -70,9 +70,8 @@ class ReportCommand:
         return self.out if self.out is not None and self.out.suffix == ".html" else None
 
     def _refuse_study_options(self, what: str) -> None:
-        defaults = {each.name: each.default for each in fields(self)}
         for name in _STUDY_ONLY:
-            if getattr(self, name) != defaults[name]:
+            if getattr(self, name) != getattr(ReportCommand, name):  # its default
                 raise InputError(
                     f"--{name.replace('_', '-')} is for studies, and {self.folder} is {what}: leave it out."
                 )

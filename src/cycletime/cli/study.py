@@ -118,7 +118,7 @@ class PlanStudy:
             print(f"  there is no study in {printable(str(self.out))} yet")
         if self.no_calibration:
             return 0
-        # Planning runs no foreign code, as 'module:Name-v0' would.
+        # Planning tries no foreign code, such as that of 'module:Name-v0'.
         foreign = [world.name for world in plan.study.worlds if ":" in world.name]
         for name in foreign:
             print(f"  {name}: no estimate, since to try it would import its module")

@@ -29,11 +29,12 @@ _COUNTS = {each.name for kind in AGENTS.values() for each in fields(kind) if str
 def read_values(
     table: Mapping[str, Any], algorithms: tuple[str, ...], folder: Path, trainer: TrainerSpec | None = None
 ) -> tuple[dict[str, Tuned], dict[str, Grid], dict[str, tuple[Point, ...]]]:
-    tuned_table, others = table.get("tuned", {}), _others(table, algorithms)
-    split = not isinstance(tuned_table, str) and _is_per_algorithm("tuned", tuned_table, algorithms)
+    given = table.get("tuned", {})
+    tables = dict.fromkeys(algorithms, given) if isinstance(given, str) else _tables("tuned", given, algorithms)
+    said = {} if table.get("set", {}) == {} else _tables("set", table["set"], algorithms)
+    others: dict[str, Grid] = {algorithm: _grid(own) for algorithm, own in said.items()}
     tuned = {}
-    for algorithm in algorithms:
-        own = tuned_table.get(algorithm) if split else tuned_table
+    for algorithm, own in tables.items():
         if isinstance(own, str):
             read = read_tuned(folder / own)
             values = read.of(algorithm)
@@ -42,7 +43,7 @@ def read_values(
             # Fields that the study sets itself come before those of the file.
             file_s = {name: (value,) for name, value in values.others.items()}
             others[algorithm] = {**file_s, **others.get(algorithm, {})}
-        elif own is not None and (own or split):
+        elif own or tables is given:
             tuned[algorithm] = _tuned(algorithm, own, trainer)
     return tuned, others, _points(table, algorithms)
 
@@ -69,12 +70,6 @@ def _tuned(algorithm: str, table: Mapping[str, Any], trainer: TrainerSpec | None
     return Tuned(dt, grid, {key: source[key] for key in ("file", "sha256", *ABOUT_TUNING) if key in source})
 
 
-def _others(table: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, Grid]:
-    given = table.get("set", {})
-    split = _is_per_algorithm("set", given, algorithms)
-    return {algorithm: _grid(given.get(algorithm, {}) if split else given) for algorithm in algorithms if given}
-
-
 def _points(table: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, tuple[Point, ...]]:
     if "points" not in table:
         return {}
@@ -98,13 +93,14 @@ def _points(table: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, 
     }
 
 
-def _is_per_algorithm(key: str, table: object, algorithms: tuple[str, ...]) -> bool:
+def _tables(key: str, table: object, algorithms: tuple[str, ...]) -> Mapping[str, Any]:
+    """By algorithm, what a table says of it: in tables of their names, or one for all."""
     if not isinstance(table, Mapping):
         raise InputError(f"{key} is {quote(table)}: it must be a table, such as [{key}] with a line for each value.")
     if not any(name in AGENTS or name in ALGORITHMS for name in table):
-        return False
+        return dict.fromkeys(algorithms, table)
     check_algorithms(key, table, algorithms)
-    return True
+    return table
 
 
 def _grid(table: Mapping[str, Any], leave_out: Sequence[str] = ()) -> dict[str, tuple[Any, ...]]:

@@ -209,12 +209,9 @@ def world_as_json(world: World) -> dict[str, Any]:
 
 
 def world_from_json(data: Mapping[str, Any]) -> World:
-    if "task" in data:
-        return ClosedFormWorld(data["task"], *([Duration(data["env_dt"])] if "env_dt" in data else []))
-    env_dt = None if data["env_dt"] is None else Duration(data["env_dt"])
     if "foreign" in data:
-        return ForeignEnv(data["foreign"], env_dt)
-    return RobotEnv(data["env"], env_dt, data["robot"]) if "robot" in data else GymnasiumEnv(data["env"], env_dt)
+        return ForeignEnv(data["foreign"], Duration(data["env_dt"]))
+    return world_of(data.get("task"), data.get("env"), data.get("env_dt"), data.get("robot"))
 
 
 def either(names: Iterable[str]) -> str:

@@ -181,7 +181,10 @@ def test_wrong_input_is_one_sentence(
     [
         ('env = "CartPole-v1"', "The actions are Discrete(2): the agents need a Box"),
         ('env = "MountainCarContinuous-v0"', "MountainCarContinuous-v0 publishes no time step"),
-        ('trainer = "no_such:train"', "'no_such:train' is not found: there is no module 'no_such'"),
+        (
+            'trainer = "no_such:train"',
+            "'no_such:train' needs a module that cannot be imported: No module named 'no_such': ",
+        ),
         ('trainer = "json:dunp"', "'json:dunp' is not found: the module has no 'dunp'; did you mean dump?"),
         ('trainer = { command = ["pyton", "{dt_s}"] }', "The command 'pyton' cannot be started: No such file"),
         ('trainer = "late:train"', "Its first point is at 500 s of 10 s simulated: give "),
