@@ -31,6 +31,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from cycletime.processes import owning_children
+
 ONE_THREAD = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
@@ -258,7 +260,8 @@ def main() -> int:
     parser.add_argument("--report", action="store_true", help="only collect and compare")
     options = parser.parse_args()
     if not options.report:
-        train(options.out, options.tasks, options.seeds, options.workers)
+        with owning_children():  # a study that is going ends with this process, however that ends
+            train(options.out, options.tasks, options.seeds, options.workers)
     collect(options.out)
     return 0 if report() else 1
 

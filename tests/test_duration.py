@@ -39,17 +39,30 @@ def test_every_way_to_write_16_milliseconds_is_the_same_span(written: str) -> No
         ("3h", "10800s"),
         ("1kHz", "1ms"),
         ("2min", "120s"),
+        ("0.1s", "100ms"),
+        ("0.9s", "900ms"),
+        ("1s", "1s"),
+        ("1001ms", "1.001s"),
+        ("0.5ms", "500us"),
     ],
 )
-def test_prints_the_shortest_exact_form(given_as: DurationLike, printed: str) -> None:
+def test_prints_milliseconds_below_a_second_and_seconds_from_one_on(given_as: DurationLike, printed: str) -> None:
     assert str(Duration(given_as)) == printed
     assert repr(Duration(given_as)) == f"Duration({printed!r})"
+
+
+@pytest.mark.parametrize(
+    ("given_as", "shortest"),
+    [("100ms", "0.1s"), ("250ms", "250ms"), ("10.005s", "10005ms"), ("60Hz", "60Hz"), ("7/30", "7/30s")],
+)
+def test_identities_have_the_shortest_exact_form(given_as: DurationLike, shortest: str) -> None:
+    assert Duration(given_as).shortest == shortest
 
 
 @given(exact_seconds)
 def test_what_is_printed_is_read_back_exactly(seconds: Fraction) -> None:
     span = Duration(seconds)
-    assert Duration(str(span)) == span
+    assert Duration(str(span)) == Duration(span.shortest) == span
     assert eval(repr(span)) == span
 
 

@@ -88,6 +88,28 @@ def test_all_that_a_process_has_started_ends_with_it(tmp_path: Path, ending: str
     assert [name for name, pid in started.items() if is_running(int(pid))] == []
 
 
+LONG_BENCHMARK = """
+import subprocess, sys
+from benchmarks import mujoco_agents
+
+child = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+mujoco_agents.train = lambda *_: subprocess.run([sys.executable, "-c", child])
+sys.argv = ["mujoco_agents.py", "out"]
+mujoco_agents.main()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the guard needs /proc")
+def test_the_studies_of_a_benchmark_end_with_it() -> None:
+    words = [sys.executable, "-c", LONG_BENCHMARK]
+    with subprocess.Popen(words, cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, text=True) as benchmark:
+        assert benchmark.stdout is not None
+        child = int(benchmark.stdout.readline())
+        benchmark.terminate()
+    assert benchmark.returncode == -signal.SIGTERM
+    wait_until(lambda: not is_running(child))
+
+
 FORKS = """
 import multiprocessing, os, signal, sys, threading, time
 from cycletime.processes import handling, ignore_signal, private_descriptors

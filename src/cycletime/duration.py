@@ -73,8 +73,13 @@ class Duration:
         return float(self.exact_s)
 
     def __str__(self) -> str:
-        """The shortest exact form, in a unit of time where one is exact ('16ms'), else as a frequency ('60Hz')."""
-        return _shortest(self.exact_s)
+        """For people, and exact: '100ms' below a second, '1.5s' from one on, or a frequency where none is ('60Hz')."""
+        return _texts(self.exact_s)[0]
+
+    @property
+    def shortest(self) -> str:
+        """The shortest exact form, such as '0.1s': identities and names of runs have it, and keep it."""
+        return _texts(self.exact_s)[1]
 
     def __repr__(self) -> str:
         return f"Duration({str(self)!r})"
@@ -181,13 +186,15 @@ def _simplest_fraction(seconds: float) -> Fraction:
 
 
 @lru_cache(maxsize=1024)
-def _shortest(exact_s: Fraction) -> str:
-    decimals = ((_exact_decimal(exact_s / size), unit) for unit, size in _SECONDS_PER_UNIT.items())
-    spans = [number + unit for number, unit in decimals if number]
-    if spans:
-        return min(spans, key=lambda text: (len(text), "." in text))
-    hertz = _exact_decimal(1 / exact_s)
-    return f"{hertz}Hz" if hertz else f"{exact_s}s"
+def _texts(exact_s: Fraction) -> tuple[str, str]:
+    """A span for people, in the largest unit that it reaches, and at its shortest."""
+    decimals = {unit: _exact_decimal(exact_s / size) for unit, size in _SECONDS_PER_UNIT.items()}
+    texts = {unit: number + unit for unit, number in decimals.items() if number}
+    if not texts:
+        hertz = _exact_decimal(1 / exact_s)
+        return (f"{hertz}Hz" if hertz else f"{exact_s}s",) * 2
+    shortest = min(texts.values(), key=lambda text: (len(text), "." in text))
+    return next((text for unit, text in texts.items() if exact_s >= _SECONDS_PER_UNIT[unit]), shortest), shortest
 
 
 def _exact_decimal(number: Fraction) -> str | None:

@@ -91,3 +91,14 @@ def test_a_folder_is_no_place_for_a_file(study: Path, tmp_path: Path, capsys: py
     (tmp_path / "a.html").mkdir()
     assert main(["report", str(study), "--out", str(tmp_path / "a.html")]) == 2
     assert "give the name of a file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["page.txt", "page.md", "page.json", "page.htm", "page.pdf"])
+def test_a_file_of_another_kind_is_no_folder(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert main(["report", str(study), "--out", str(tmp_path / name)]) == 2
+    told = "give a folder for all files, such as page, or a name that ends with .html for the page alone.\n"
+    assert capsys.readouterr().err == f"cycletime: --out is {tmp_path / name}: {told}"
+    assert not (tmp_path / name).exists()
+    assert main(["report", str(study), "--out", str(tmp_path / "report-0.3")]) == 0, "a folder with a point in its name"

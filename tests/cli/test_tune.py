@@ -213,7 +213,7 @@ def test_fresh_runs_that_went_astray_are_told(
         ("--out out --write no/tuned.toml", r"^--write is no/tuned\.toml: there is no folder no\.$"),
         ("--out out --write tuning.toml", r"^tuning\.toml exists already, and not from this tuning: give another"),
         ("--out out --write .", r"^\. exists already, and not from this tuning: give another name with --write\.$"),
-        ("--out out --fresh-seeds 0", r"^fresh_seeds is 0: it must be at least 1\.$"),
+        ("--out out --fresh-seeds 0", r"^fresh_seeds is 0: it must be a whole number of at least 1\.$"),
         ("--out out --sampler best", r"^'best' is not a sampler: give one of grid, tpe, random, cmaes\.$"),
     ],
 )

@@ -85,7 +85,7 @@ def test_a_sac_entry_changes_its_discount_alone() -> None:
     assert carried.notes == (
         "learning_starts would be 5000: it counts agent steps",
         "The env_wrapper holds each action for 2 steps of 50ms: take it out if the environment itself steps every "
-        "0.1s.",
+        "100ms.",
     )
 
 

@@ -102,6 +102,7 @@ NO_TIME = "is not a time span: give a positive time such as '16ms', '0.016s' or 
             {"set": {"hidden": ["a"]}},
             "hidden is ('a',): it must be layer sizes of at most 8192, such as (64, 64), or [64, 64] in a file.",
         ),
+        ({"set": {"hidden": "32"}}, "hidden is '32': it must be layer sizes of at most 8192, such as (64, 64), or ["),
         ({"set": {"hidden": [[[8]]]}}, "hidden is [[8]]: give a value, or a list of values to try."),
         ({"points": []}, "points is []: it must be a list of tables, such as [{ discount = 0.99 }, { discount ="),
         ({"points": [3]}, "points is [3]: it must be a list of tables, such as [{ discount = 0.99 }, { discount ="),

@@ -132,6 +132,10 @@ def test_a_dictionary_is_read_as_the_file_that_says_the_same(tmp_path: Path) -> 
     says = {"name": "small", "task": "reacher", "algorithm": "ppo", "seeds": (0, 1), "env_steps": 4800}
     study = Study.read({**says, "dts": (Duration("16ms"),), "set": {"hidden": (8, 8)}})
     assert study == Study.read(tmp_path / "small.toml")
+    for seeds, hidden in ((range(2), range(8, 9)), (np.arange(2), np.array([8])), (np.int64(2), np.int32(8))):
+        assert Study.read({**says, "seeds": seeds, "dt": "16ms", "set": {"hidden": hidden}}).seeds == study.seeds
+    with pytest.raises(InputError, match=r"^The study 'small' has 1,000,001 runs: it may have 1,000,000 at most\.$"):
+        Study.read({**says, "dt": "16ms", "seeds": range(10**12)})
     assert Study(**{**vars(study), "dts": ("16ms",)}) == study
     with pytest.raises(InputError, match="'nothing' is nothing that a study has"):
         Study.read({**says, "nothing": 1})

@@ -38,9 +38,9 @@ RANGE = {"low": 0.5, "high": 0.9}
         ),
         ({"sampler": "bayes"}, "'bayes' is not a sampler: give one of grid, tpe, random, cmaes."),
         ({"sampler": "cmaes"}, "discount is a list: cmaes searches ranges only, in 'search'."),
-        ({"fresh_seeds": 0}, "fresh_seeds is 0: it must be at least 1."),
-        ({"trials": 2.5}, "trials is 2.5: it must be a whole number."),
-        ({"at_once": 0, "sampler": "tpe"}, "at_once is 0: it must be at least 1."),
+        ({"fresh_seeds": 0}, "fresh_seeds is 0: it must be a whole number of at least 1."),
+        ({"trials": 2.5, "sampler": "tpe"}, "trials is 2.5: it must be a whole number of at least 1."),
+        ({"at_once": 0, "sampler": "tpe"}, "at_once is 0: it must be a whole number of at least 1."),
         (
             {"search": {"discount": RANGE}},
             "discount has a range in 'search' and a value elsewhere: give one of them.",

@@ -242,7 +242,7 @@ def test_around_another_cycle_time_only_multiples_fit_and_the_message_tells_of_i
     [
         ("9ms", None, "9ms is not a whole multiple .* 2ms: the nearest cycle times are 8ms and 10ms"),
         ("1ms", None, "1ms is not a whole multiple .* 2ms: the nearest cycle times are 2ms and 4ms"),
-        ("8ms", "1.001s", "time limit 1001ms is not a whole multiple .* 2ms: the nearest are 1s and 1002ms"),
+        ("8ms", "1.001s", "time limit 1.001s is not a whole multiple .* 2ms: the nearest are 1s and 1.002s"),
         ("8ms", "1ms", "time limit 1ms is not a whole multiple .* 2ms: the nearest are 2ms and 4ms"),
         ("soon", None, "'soon' is not a time span"),
         (0, None, "0 is not a time span"),
@@ -371,7 +371,7 @@ def test_a_time_limit_that_the_environment_never_reaches_is_refused() -> None:
 
 
 def test_a_cycle_that_is_too_short_gets_a_hint_at_retiming() -> None:
-    with pytest.raises(InputError, match=r"50ms and 0.1s. Shorter ones need retime, or --env-dt of an id"):
+    with pytest.raises(InputError, match=r"50ms and 100ms. Shorter ones need retime, or --env-dt of an id"):
         CycleTime(gym.make("Pendulum-v1"), "25ms")
 
 

@@ -307,7 +307,7 @@ def test_in_real_time_the_history_is_given_in_seconds_oldest_action_first() -> N
         [16, 3, 2, 3, 4],
     ]
     with pytest.raises(
-        InputError, match=r"history 0.1s is not a whole multiple .* 40ms: the nearest are 80ms and 120ms"
+        InputError, match=r"history 100ms is not a whole multiple .* 40ms: the nearest are 80ms and 120ms"
     ):
         RealTime(CycleTime(Echo(), "40ms"), history="100ms")
 

@@ -337,7 +337,8 @@ def test_a_missing_package_is_said_and_not_tried_again(tmp_path: Path) -> None:
     (tmp_path / "own_module.py").write_text("import no_such_package\n")
     spec = next(spec for _, spec in study_from_table({**TABLE, "trainer": "own_module:train"}, tmp_path).runs())
     with pytest.raises(
-        InputError, match=r"^own_module:train needs 'no_such_package', which is not installed: pip install it\.$"
+        InputError,
+        match=r"^'own_module:train' needs a module that cannot be imported: No module named 'no_such_package': ",
     ):
         train(spec, tmp_path)
 

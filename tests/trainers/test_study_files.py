@@ -37,6 +37,11 @@ def settings_of(table: dict[str, Any]) -> list[dict[str, Any]]:
     return [dict(agent.settings) for agent in agents if isinstance(agent, ExternalAgent)]
 
 
+def test_a_budget_in_seconds_counts_the_steps_that_the_environment_publishes() -> None:
+    study = study_from_table({key: value for key, value in {**SB3, "dts": ["100ms"]}.items() if key != "env_dt"})
+    assert (study.env_steps, study.worlds[0].env_dt) == (1000, None), "50 s, of which Pendulum's step is 50 ms"
+
+
 def test_values_are_carried_and_said_in_the_librarys_words() -> None:
     study = study_from_table(SB3)
     assert study.env_steps == 2000
@@ -99,6 +104,13 @@ CONSTRUCTOR = """class SAC:
 """
 
 
+POLICIES = """class Actor:
+    def __init__(self, observation_space, action_space, lr_schedule, n_arch): ...
+class SACPolicy:
+    def __init__(self, observation_space, action_space, lr_schedule, net_arch=None, activation_fn=nn.ReLU): ...
+"""
+
+
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
@@ -107,6 +119,12 @@ CONSTRUCTOR = """class SAC:
         ("noise_type", "normal", "noise_type is 'normal': SAC has no such setting"),
         ("policy_kwargs", "dict(net_arch=[foo", r"policy_kwargs is 'dict\(net_arch=\[foo', which cannot be read"),
         ("policy_kwargs", "dict(activation_fn=nn.ReLU)", None),
+        ("policy_kwargs", "dict(net_arch=[8])", None),
+        (
+            "policy_kwargs",
+            "{'n_arch': [8]}",
+            r"policy_kwargs has 'n_arch': SACPolicy takes net_arch, activation_fn; did you mean net_arch\?$",
+        ),
         ("normalize", True, None),
         ("learning_rate", "1e-3", r"learning_rate is '1e-3': it must be a number, or a schedule as lin_3e-4\.$"),
         ("learning_rate", "lin_1e-3", None),
@@ -120,6 +138,7 @@ def test_a_plan_knows_the_settings_of_the_constructor(
     (tmp_path / "stable_baselines3" / "sac").mkdir(parents=True)
     (tmp_path / "stable_baselines3" / "__init__.py").write_text("1 / 0  # not imported")
     (tmp_path / "stable_baselines3" / "sac" / "sac.py").write_text(CONSTRUCTOR)
+    (tmp_path / "stable_baselines3" / "sac" / "policies.py").write_text(POLICIES)
     monkeypatch.syspath_prepend(tmp_path)
     _arguments.cache_clear()
     table = {**SB3, "algorithm": "sac", "tuned": {"dt": "50ms"}, "set": {name: value}}
@@ -205,7 +224,14 @@ COMMAND = {**SB3, "env": "My-Robot", "set": {}, "tuned": {"dt": "50ms", "discoun
         ({"trainer": "sb3", "set": {"seed": 3}, "tuned": {}, "env": "Pendulum-v1"}, r"seed is 3: leave it to seeds\.$"),
         ({"trainer": "sb3", "set": {"device": "cuda"}}, "device is 'cuda': leave it to the study's device"),
         ({"trainer": "sb3", "set": {"total_timesteps": 9}}, r"total_timesteps is 9: leave it to simulated_s\."),
-        ({"trainer": "sb3", "env_dt": None}, "simulated_s needs one time step"),
+        (
+            {"trainer": "sb3", "env": None, "envs": ["Pendulum-v1", "Reacher-v5"], "env_dt": None, "dts": ["100ms"]},
+            "needs one time step of all environments, and Pendulum-v1 has 50ms, Reacher-v5 has 20ms: give env_steps",
+        ),
+        (
+            {"trainer": "sb3", "env": "MountainCarContinuous-v0", "env_dt": None},
+            "MountainCarContinuous-v0 publishes no time step .*: give it, for example env_dt='20ms'",
+        ),
         ({"trainer": {"command": ["x", "{discount}"]}, "set": {"batch": 9}}, "so give it in 'tuned'"),
         ({"trainer": "sb3", "algorithm": "dqn"}, "'dqn' is not an algorithm"),
         (

@@ -174,13 +174,14 @@ class RunExperiments(WorkerOptions, ExperimentSelection):
 
     def run(self) -> int:
         """Run what is left; status 1 if some runs failed."""
-        from cycletime.experiments.running import run_experiment
+        from cycletime.experiments.running import check_experiments, run_experiment
         from cycletime.studies.progress import StudyProgress
         from cycletime.studies.study_folder import format_states
         from cycletime.training.process import stopping
 
         chosen, workspace = self.experiments, self.workspace(self.device)
         scale, all_done = scale_label(self.scale), True
+        check_experiments(chosen, workspace)
         with stopping() as stopper:
             for experiment in chosen:
                 all_done &= run_experiment(

@@ -68,13 +68,7 @@ class Watch(SingleRunOptions):
         try:
             saved.refuse_other_sizes(observation_size(env), ActionBounds.of(env).size, env)
             showing = watch.Playback(
-                env=env,
-                act=act,
-                dt=spec.dt,
-                episodes=self.episodes,
-                seed=self.seed,
-                speed=self.speed,
-                tell=tell,
+                env=env, act=act, dt=spec.dt, episodes=self.episodes, seed=self.seed, speed=self.speed, tell=tell
             )
             if self.to is None:
                 watch.show_in_window(showing, spec.world.name)

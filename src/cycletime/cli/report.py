@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from mimetypes import guess_type
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -44,6 +45,9 @@ class ReportCommand:
     """Print Markdown, and write no files unless --out is given."""
 
     def run(self) -> int:
+        if self.out is not None and self._page is None and guess_type(self.out.name)[0] and not self.out.is_dir():
+            page = "a name that ends with .html for the page alone"
+            raise InputError(f"--out is {self.out}: give a folder for all files, such as {self.out.stem}, or {page}.")
         if (self.folder / "study.json").exists() or not self.folder.is_dir():
             return self._report_study()  # which says what is wrong where there is no folder
         if (self.folder / "spec.json").exists():
@@ -66,9 +70,8 @@ class ReportCommand:
         return self.out if self.out is not None and self.out.suffix == ".html" else None
 
     def _refuse_study_options(self, what: str) -> None:
-        defaults = {each.name: each.default for each in fields(self)}
         for name in _STUDY_ONLY:
-            if getattr(self, name) != defaults[name]:
+            if getattr(self, name) != getattr(ReportCommand, name):  # its default
                 raise InputError(
                     f"--{name.replace('_', '-')} is for studies, and {self.folder} is {what}: leave it out."
                 )

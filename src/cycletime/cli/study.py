@@ -70,7 +70,7 @@ class RunStudy(WorkerOptions):
 
         study = read_study(self.file)
         executor = self.executor_for(study.device)
-        check_start(study.cells(), self.out, self.executor)
+        check_start(study.cells(), self.out, self.executor, print_status)
         folder = StudyFolder.create(self.out, study)
         with stopping() as stopper:
             counts = run_study(folder, executor, observers=[StudyProgress(executor.workers)], stop=stopper)
@@ -118,7 +118,7 @@ class PlanStudy:
             print(f"  there is no study in {printable(str(self.out))} yet")
         if self.no_calibration:
             return 0
-        # Planning runs no foreign code, as 'module:Name-v0' would.
+        # Planning tries no foreign code, such as that of 'module:Name-v0'.
         foreign = [world.name for world in plan.study.worlds if ":" in world.name]
         for name in foreign:
             print(f"  {name}: no estimate, since to try it would import its module")

@@ -65,7 +65,7 @@ class Tune(WorkerOptions):
         tuning = read_tuning(self.file, **options, horizons=self.horizons)
         executor = self.executor_for(tuning.study.device)
         file = self._written_to(tuning)
-        check_start([next(replace(tuning.study, rules={}).cells())], self.out, self.executor)
+        check_start([next(replace(tuning.study, rules={}).cells())], self.out, self.executor, print_status)
         with stopping() as stopper:
             observers = [StudyProgress(executor.workers)]
             outcome = tune(tuning, self.out, executor, observers=observers, stop=stopper)

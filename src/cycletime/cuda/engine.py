@@ -14,7 +14,7 @@ from cycletime.cuda.layout import TASKS, expected_updates
 from cycletime.cuda.run_batch import KERNELS, CudaRunBatch
 from cycletime.duration import cycle_steps
 from cycletime.errors import NoGpuError
-from cycletime.training.engine import Cost, Engine
+from cycletime.training.engine import PROBE_S, Cost, Engine
 from cycletime.training.spec import RunSpec
 from cycletime.training.worlds import ClosedFormWorld
 
@@ -64,7 +64,7 @@ class CudaEngine(Engine):
     def make_batch(self, specs: Sequence[RunSpec]) -> CudaRunBatch:
         return CudaRunBatch(specs)
 
-    def cost(self, spec: RunSpec) -> Cost:
+    def cost(self, spec: RunSpec, try_s: float = PROBE_S) -> Cost:
         """From the run's sizes, with the blocks of the GPU that is here or else of an H200."""
         began = time.monotonic()
         known = self.known_cost(spec)

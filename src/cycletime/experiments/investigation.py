@@ -72,7 +72,7 @@ class Size:
 
 @dataclass(frozen=True, kw_only=True)
 class Investigation:
-    """The declaration of an investigation; its functions take what `read` gives."""
+    """An investigation's declaration; functions take what `read` gives. `inspect.getsource` shows what fields mean."""
 
     name: str
     title: str

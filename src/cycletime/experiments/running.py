@@ -50,7 +50,7 @@ class Workspace:
         outcome: Outcome = self.investigation.read(self.results).outcome(name)
         return outcome
 
-    def folder(self, name: str, experiment: Experiment) -> StudyFolder:
+    def folder(self, name: str, experiment: Experiment, *, write: bool = True) -> StudyFolder:
         """The folder of a study, new or as it is; refused if it has another size, since runs would be mixed."""
         path, study = self.out / name, self.study(name)
         if (path / "study.json").exists():
@@ -58,7 +58,7 @@ class Workspace:
             if before != study.env_steps:
                 sizes = f"runs of {before:,} environment steps, and this size has {study.env_steps:,}"
                 raise InputError(f"{path} has {sizes}: give the same --scale, or another folder as --out.")
-        return StudyFolder.create(path, study, keep=experiment.save_options)
+        return StudyFolder.create(path, study, keep=experiment.save_options, write=write)
 
     def is_done(self, name: str) -> bool:
         path = self.out / name
@@ -108,6 +108,16 @@ def pending_studies(
             elif not workspace.is_done(name):
                 ready[name] = experiment
     return ready, waiting
+
+
+def check_experiments(experiments: Iterable[Experiment], workspace: Workspace) -> None:
+    """Refuse all studies that could not begin, before the first one does; one that follows from a run here waits."""
+    earlier: set[str | None] = set()
+    for experiment in experiments:
+        for name in experiment.parts:
+            if workspace.lacking(name) not in earlier:
+                workspace.folder(name, experiment, write=False)
+            earlier.add(name)
 
 
 def run_experiment(

@@ -153,7 +153,7 @@ def _best_as_json(best: BestCycleTime | None) -> dict[str, Any] | None:
         "mean": estimate_as_json(best.mean),
         "runner_up_dt_s": None if best.runner_up is None else float(best.runner_up),
         "undecided_dts_s": [float(dt) for dt in best.undecided],
-        "against": {str(dt): _comparison_as_json(each) for dt, each in best.against.items()},
+        "against": {dt.shortest: _comparison_as_json(each) for dt, each in best.against.items()},
     }
 
 

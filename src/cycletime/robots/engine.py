@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from cycletime.errors import InputError, RunError
 from cycletime.training.checkpoints import tree_from_arrays
-from cycletime.training.engine import Arrays, Chunk, Cost, Engine, EnvInfo, RunBatch
+from cycletime.training.engine import PROBE_S, Arrays, Chunk, Cost, Engine, EnvInfo, RunBatch
 from cycletime.training.journal import EpisodeRecord
 from cycletime.training.machine import check_device
 from cycletime.training.spec import RunSpec
@@ -48,7 +48,7 @@ class RealTimeEngine(Engine):
         spec = self.single_run(specs)
         return RealTimeBatch(spec, make_env(spec.world, spec.dt))
 
-    def cost(self, spec: RunSpec) -> Cost:
+    def cost(self, spec: RunSpec, try_s: float = PROBE_S) -> Cost:
         """The robot's own time, without its resets: nothing is moved to find out."""
         return Cost(agent_step_s=float(spec.dt), program_s=0.0)
 

@@ -25,12 +25,7 @@ from cycletime.studies.spec import Cell, StudySpec, Tuned
 from cycletime.training.atomic_files import make_folder, write_whole
 from cycletime.training.engine import AUTO
 from cycletime.training.external import ExternalAgent, TrainerSpec, tuned_hyperparameters
-from cycletime.training.make_specs import (
-    agent_values,
-    algorithms_with_rules,
-    known_algorithms,
-    tunable_names,
-)
+from cycletime.training.make_specs import agent_values, algorithms_with_rules, known_algorithms, tunable_names
 from cycletime.training.sealed_json import check_seal, error_reason, parse_json, sealed_text
 from cycletime.training.toml_files import MOST_BYTES_KEPT
 from cycletime.training.worlds import ClosedFormWorld, ForeignEnv, World
@@ -92,7 +87,7 @@ class Question:
         wanted = {self.present, *(self.dts or (self.present * factor for factor in CANDIDATE_FACTORS))}
         why = {dt: self._why_none(dt, env_dt) for dt in sorted(wanted)}
         tried = tuple(dt for dt, reason in why.items() if reason is None)
-        return tried, {str(dt): reason for dt, reason in why.items() if reason is not None}
+        return tried, {dt.shortest: reason for dt, reason in why.items() if reason is not None}
 
     def _why_none(self, dt: Duration, env_dt: Duration) -> str | None:
         if (dt / env_dt).denominator != 1 and not isinstance(self.world, ForeignEnv):
@@ -138,13 +133,13 @@ class Question:
     def as_json(self) -> dict[str, Any]:
         data = {
             "world": self.world.name,
-            "env_dt": None if self.world.env_dt is None else str(self.world.env_dt),
+            "env_dt": self.world.env_dt and self.world.env_dt.shortest,
             "algorithm": self.algorithm,
-            "present": str(self.present),
+            "present": self.present.shortest,
             "values": dict(self.values),
             "others": {name: list(each) if isinstance(each, tuple) else each for name, each in self.others.items()},
             "rule": self.rule,
-            "dts": [str(dt) for dt in self.dts],
+            "dts": [dt.shortest for dt in self.dts],
             "env_steps": self.env_steps,
             "measure": MEASURES[self.measure][0],
         }
@@ -256,12 +251,12 @@ class Advice:
             "env_dt_s": float(self.env_dt),
             "comparable": self.comparable,
             "machine": dict(self.machine),
-            "in_time": {str(dt): asdict(each) for dt, each in self.in_time.items()},
+            "in_time": {dt.shortest: asdict(each) for dt, each in self.in_time.items()},
             "not_tried": dict(self.not_tried),
             "ended": self.ended,
-            "advised": advised and {"dt": str(advised), "dt_s": float(advised), "values": self.values(advised)},
-            "leader": None if self.leader is None else str(self.leader),
-            "left": [str(dt) for dt in self.left],
+            "advised": advised and {"dt": advised.shortest, "dt_s": float(advised), "values": self.values(advised)},
+            "leader": self.leader and self.leader.shortest,
+            "left": [dt.shortest for dt in self.left],
             "gain": gain
             and {
                 "value": gain.difference.value,
@@ -276,8 +271,8 @@ class Advice:
                 {
                     "look": each.look,
                     "seeds": max(map(len, each.scores.values())),
-                    "compared": [str(dt) for dt in each.scores],
-                    "dropped": {str(worse): str(better) for worse, better in each.dropped.items()},
+                    "compared": [dt.shortest for dt in each.scores],
+                    "dropped": {worse.shortest: better.shortest for worse, better in each.dropped.items()},
                 }
                 for each in self.judgements
             ],
@@ -290,7 +285,7 @@ class Advice:
         scores = self.scores.get(dt, ())
         mean = mean_and_error(self.numbers(dt)) if dt not in self.without_mean and scores else None
         return {
-            "dt": str(dt),
+            "dt": dt.shortest,
             "dt_s": float(dt),
             "values": self.values(dt),
             "n": len(scores),

@@ -313,7 +313,7 @@ def advise(
         question=question,
         env_dt=facts.env_dt,
         tried=tried,
-        not_tried={**not_tried, **{str(dt): _why_late(each) for dt, each in late.items()}},
+        not_tried={**not_tried, **{dt.shortest: _why_late(each) for dt, each in late.items()}},
         **known,
     )
     if len(tried) > 1:

@@ -21,7 +21,15 @@ from cycletime.duration import Duration, cycle_steps
 from cycletime.training.latency import TimingConditions, judge_timing, measure_agents
 from cycletime.training.machine import cores, processor, system_load
 from cycletime.training.spec import LearnerName
-from cycletime.training.worlds import ActionBounds, ClosedFormWorld, ForeignEnv, World, make_env, observation_size
+from cycletime.training.worlds import (
+    ActionBounds,
+    ClosedFormWorld,
+    ForeignEnv,
+    World,
+    make_env,
+    observation_size,
+    time_step,
+)
 
 _HELD_ACTION = 0.3
 _MIN_STEPS, _MAX_STEPS = 500, 20_000
@@ -38,15 +46,14 @@ class WorldFacts:
 
 
 def world_facts(world: World, dt: Duration, *, discrete: bool = False) -> WorldFacts:
-    """What is to be known of a world; one with actions that no agent of ours takes is refused unless `discrete`."""
+    """What is to be known of a world; with `discrete` its actions may be any, and only a trainer knows the sizes."""
+    if discrete:
+        return WorldFacts(time_step(world, dt), 0, 0)
     if isinstance(world, ClosedFormWorld):
         return WorldFacts(world.env_dt, world.task.observation_size, world.task.action_size)
-    if isinstance(world, ForeignEnv):
-        assert world.env_dt is not None, "it has one"
-        return WorldFacts(world.env_dt, 0, 0)  # only its trainer knows
-    with closing(make_env(world, dt, discrete=discrete)) as env:
+    with closing(make_env(world, dt)) as env:
         env_dt = Duration.of_seconds(env.get_wrapper_attr("env_dt"))
-        return WorldFacts(env_dt, *((0, 0) if discrete else (observation_size(env), ActionBounds.of(env).size)))
+        return WorldFacts(env_dt, observation_size(env), ActionBounds.of(env).size)
 
 
 def returns_are_comparable(world: World, env_dt: Duration, dts: Sequence[Duration]) -> bool | None:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import ceil
 from pathlib import Path
@@ -24,12 +24,15 @@ from typing import TypeAlias
 from cycletime.errors import InputError, RunError
 from cycletime.processes import owning_children
 from cycletime.studies.plan import Plan, PlannedRun, agent_steps_per_run
-from cycletime.studies.spec import Cell
+from cycletime.studies.spec import HANG_TIMEOUT, Cell
+from cycletime.studies.watchdog import KillReason, Watchdog, run_watchdog
 from cycletime.studies.worker import worker_environment
 from cycletime.trainers.host import WRONG_INPUT_STATUS
 from cycletime.training.engine import Cost, engine_for
+from cycletime.training.external import ExternalAgent
 from cycletime.training.machine import prepare_jax
 from cycletime.training.spec import EngineSpec, RunSpec
+from cycletime.training.worlds import GymnasiumEnv, python_path
 
 RUN_OVERHEAD_S = 0.007
 """Bookkeeping of one run, as measured by `benchmarks/studies.py`."""
@@ -73,51 +76,71 @@ def estimate_wall_time(
 
 def measure_costs(plan: Plan, runs: Iterable[PlannedRun]) -> tuple[Costs, float]:
     """Try a middle run of each kind in a process like a worker's; the costs, and how long it took to start."""
-    cells = sorted({planned.cell for planned in runs})
-    by_kind: dict[CostKey, list[int]] = {}
-    for index in cells:
-        by_kind.setdefault(cost_key(plan.cells[index]), []).append(index)
-    middle = [of_kind[round((len(of_kind) - 1) / 2)] for of_kind in by_kind.values()]
-    specs = [plan.cells[index].run(plan.study.seeds[0]) for index in middle]
+    middle = _middle_of_each_kind(plan.cells[index] for index in sorted({planned.cell for planned in runs}))
     began = time.time()
-    ran = _try_runs("cost", plan.study.device, plan.jax_device, specs)
+    ran = _try_runs([("cost", spec) for spec in middle.values()])
     if ran.returncode:
         raise RunError(f"The try failed: {(ran.stderr.strip() or 'nothing was said').splitlines()[-1].rstrip('.')}.")
     answer = json.loads(ran.stdout)
-    costs = {kind: Cost(**cost) for kind, cost in zip(by_kind, answer["answers"], strict=True)}
+    costs = {kind: Cost(**cost) for kind, cost in zip(middle, answer["answers"], strict=True)}
     return costs, max(0.0, answer["began"] - began)
 
 
-def check_start(cells: Iterable[Cell], out: Path, executor: str) -> None:
-    """Refuse a new study whose environment, trainer or GPU is missing, where it is this machine that computes it."""
-    specs = {(*cost_key(cell), cell.dt): cell.spec for cell in cells if cell.spec.engine != EngineSpec()}
-    if specs and executor == "local" and not any(out.glob("*")):
-        device = max((engine_for(spec).jax_device(spec) for spec in specs.values()), key=["cpu", "gpu"].index)
-        _try_runs("check", next(iter(specs.values())).engine.device, device, specs.values())
+def check_start(cells: Iterable[Cell], out: Path, executor: str, tell: Callable[[str], object] = str) -> None:
+    """Refuse a new study that cannot start, where it is this machine that computes it.
+
+    A run of each kind and cycle time is prepared; where another library trains, one of each kind is tried as
+    `measure_costs` does, until its first point. A failure that is no refusal is left to the runs: others may succeed.
+    """
+    if executor != "local" or any(out.glob("*")):
+        return
+    left = [cell for cell in cells if cell.spec.engine != EngineSpec()]
+    foreign = _middle_of_each_kind(cell for cell in left if isinstance(cell.agent, ExternalAgent))
+    for world, algorithm, _ in foreign:
+        tell(f"Trying a run of {world} {algorithm} ...")
+    tries = [("check", spec) for spec in {(*cost_key(cell), cell.dt): cell.spec for cell in left}.values()]
+    if tries:
+        _try_runs([*tries, *(("cost", spec, 0.0) for spec in foreign.values())])
 
 
-def _try_runs(what: str, device: str, jax_device: str, specs: Iterable[RunSpec]) -> CompletedProcess[str]:
-    """Have another process, like a worker's, ask engines for each run's `cost` or `check`; a refusal is raised here."""
+def _middle_of_each_kind(cells: Iterable[Cell]) -> dict[CostKey, RunSpec]:
+    kinds: dict[CostKey, list[RunSpec]] = {}
+    for cell in cells:
+        kinds.setdefault(cost_key(cell), []).append(cell.spec)
+    return {kind: of_kind[round((len(of_kind) - 1) / 2)] for kind, of_kind in kinds.items()}
+
+
+def _try_runs(tries: Sequence[tuple[str, RunSpec] | tuple[str, RunSpec, float]]) -> CompletedProcess[str]:
+    """Have another process, like a worker's, call methods of runs' engines by name; a refusal is raised here."""
+    specs = [spec for _, spec, *_ in tries]
+    device = max((engine_for(spec).jax_device(spec) for spec in specs), key=["cpu", "gpu"].index)
+    home = next((spec.world.home for spec in specs if isinstance(spec.world, GymnasiumEnv)), "")
+    environment = {**worker_environment(specs[0].engine.device), "PYTHONPATH": python_path(home)}
     ran = subprocess.run(
         [sys.executable, "-m", "cycletime.studies.hardware_estimates"],
-        input=json.dumps({"what": what, "device": jax_device, "specs": [spec.as_json() for spec in specs]}),
+        input=json.dumps({"device": device, "tries": [(what, spec.as_json(), *more) for what, spec, *more in tries]}),
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, **worker_environment(device), "JAX_ENABLE_COMPILATION_CACHE": "false"},
+        env={**os.environ, **environment, "JAX_ENABLE_COMPILATION_CACHE": "false"},
     )
     if ran.returncode == WRONG_INPUT_STATUS:
         raise InputError(ran.stderr.strip().splitlines()[-1])
     return ran
 
 
+def _end(reason: KillReason, sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)
+    os._exit(1)
+
+
 if __name__ == "__main__":
     try:
-        with owning_children():
+        with owning_children(), run_watchdog(Watchdog(float(HANG_TIMEOUT), lambda: False, _end)):
             begun, asked = time.time(), json.load(sys.stdin)
             prepare_jax(asked["device"])
-            tried = [RunSpec.from_json(each) for each in asked["specs"]]
-            answers = [getattr(engine_for(spec), asked["what"])(spec) for spec in tried]
+            tries = [(what, RunSpec.from_json(each), more) for what, each, *more in asked["tries"]]
+            answers = [getattr(engine_for(spec), what)(spec, *more) for what, spec, more in tries]
             print(json.dumps({"began": begun, "answers": [each and asdict(each) for each in answers]}))
     except (InputError, RunError) as error:
         print(error, file=sys.stderr)  # the sentence alone

@@ -41,8 +41,8 @@ def main(arguments: list[str]) -> int:
     sys.path.insert(1, packages)
     path = os.pathsep.join(filter(None, [str(code), packages, others]))
     os.environ |= {"PYTHONPATH": path, "CYCLETIME_CODE": manifest["code"]}
-    for trainer in (part["study"]["trainer"] for part in manifest["studies"] if "trainer" in part["study"]):
-        trainer["home"] = packages
+    for part in manifest["studies"]:
+        part["study"]["home"] = packages
     from cycletime.studies.pack_runner import run_pack
 
     options = {name: getattr(given, name) for name in ("check", "episodes", "policies")}

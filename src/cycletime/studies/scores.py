@@ -129,21 +129,11 @@ def read_scores(folder: StudyFolder, measure: str = "average") -> StudyScores:
     for cell, runs in read_cells(folder, measure):
         key = tuple((name, value) for name, value in cell.labels.items() if name not in ("rule", "dt"))
         panels.setdefault(key, {})[str(cell.labels["rule"] or AS_GIVEN), cell.dt] = runs
-    return StudyScores(
-        folder,
-        measure,
-        tuple(
-            Panel(
-                task=task,
-                algorithm=algorithm,
-                hyperparameters=dict(others),
-                rules=tuple(dict.fromkeys(rule for rule, _ in cells)),
-                dts=tuple(sorted({dt for _, dt in cells})),
-                cells=cells,
-            )
-            for ((_, task), (_, algorithm), *others), cells in panels.items()
-        ),
-    )
+    found = []
+    for ((_, task), (_, algorithm), *others), cells in panels.items():
+        rules, dts = tuple(dict.fromkeys(rule for rule, _ in cells)), tuple(sorted({dt for _, dt in cells}))
+        found.append(Panel(task, algorithm, dict(others), rules, dts, cells))
+    return StudyScores(folder, measure, tuple(found))
 
 
 def value_text(hyperparameter: object) -> str:

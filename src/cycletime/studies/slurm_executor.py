@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cycletime.agents.checks import check_counts
 from cycletime.errors import InputError, RunError
 from cycletime.extras import require_extras
 from cycletime.processes import owning_children
@@ -52,10 +53,7 @@ class SlurmExecutor(Executor):
         for command in ("sbatch", "squeue", "scancel"):
             if shutil.which(command) is None:
                 raise InputError(f"Slurm's {command} is not on this machine: give the command on a login node.")
-        for name in ("minutes", "cpus", "memory_gb"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} is {value}: it must be at least 1.")
+        check_counts(self, "minutes", "cpus", *(["memory_gb"] if self.memory_gb is not None else []))
 
     def find_workers(self, study: Path) -> Iterable[str]:
         while (there := queued_jobs()) is None:

@@ -21,7 +21,7 @@ from cycletime.training.external import BUILT_IN, TrainerSpec, read_trainer, tun
 from cycletime.training.make_specs import TUNABLE, algorithms_with_rules, known_algorithms, tunable_names
 from cycletime.training.spec import AGENTS
 from cycletime.training.toml_files import ABOUT_TUNING, MOST_BYTES, check_plain, read_toml, read_tuned
-from cycletime.training.worlds import ClosedFormWorld, ForeignEnv, GymnasiumEnv, World
+from cycletime.training.worlds import ClosedFormWorld, ForeignEnv, GymnasiumEnv, World, time_step
 
 _COUNTS = {each.name for kind in AGENTS.values() for each in fields(kind) if str(each.type).startswith("int")}
 
@@ -29,11 +29,12 @@ _COUNTS = {each.name for kind in AGENTS.values() for each in fields(kind) if str
 def read_values(
     table: Mapping[str, Any], algorithms: tuple[str, ...], folder: Path, trainer: TrainerSpec | None = None
 ) -> tuple[dict[str, Tuned], dict[str, Grid], dict[str, tuple[Point, ...]]]:
-    tuned_table, others = table.get("tuned", {}), _others(table, algorithms)
-    split = not isinstance(tuned_table, str) and _is_per_algorithm("tuned", tuned_table, algorithms)
+    given = table.get("tuned", {})
+    tables = dict.fromkeys(algorithms, given) if isinstance(given, str) else _tables("tuned", given, algorithms)
+    said = {} if table.get("set", {}) == {} else _tables("set", table["set"], algorithms)
+    others: dict[str, Grid] = {algorithm: _grid(own) for algorithm, own in said.items()}
     tuned = {}
-    for algorithm in algorithms:
-        own = tuned_table.get(algorithm) if split else tuned_table
+    for algorithm, own in tables.items():
         if isinstance(own, str):
             read = read_tuned(folder / own)
             values = read.of(algorithm)
@@ -42,7 +43,7 @@ def read_values(
             # Fields that the study sets itself come before those of the file.
             file_s = {name: (value,) for name, value in values.others.items()}
             others[algorithm] = {**file_s, **others.get(algorithm, {})}
-        elif own is not None and (own or split):
+        elif own or tables is given:
             tuned[algorithm] = _tuned(algorithm, own, trainer)
     return tuned, others, _points(table, algorithms)
 
@@ -69,12 +70,6 @@ def _tuned(algorithm: str, table: Mapping[str, Any], trainer: TrainerSpec | None
     return Tuned(dt, grid, {key: source[key] for key in ("file", "sha256", *ABOUT_TUNING) if key in source})
 
 
-def _others(table: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, Grid]:
-    given = table.get("set", {})
-    split = _is_per_algorithm("set", given, algorithms)
-    return {algorithm: _grid(given.get(algorithm, {}) if split else given) for algorithm in algorithms if given}
-
-
 def _points(table: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, tuple[Point, ...]]:
     if "points" not in table:
         return {}
@@ -98,13 +93,14 @@ def _points(table: Mapping[str, Any], algorithms: tuple[str, ...]) -> dict[str, 
     }
 
 
-def _is_per_algorithm(key: str, table: object, algorithms: tuple[str, ...]) -> bool:
+def _tables(key: str, table: object, algorithms: tuple[str, ...]) -> Mapping[str, Any]:
+    """By algorithm, what a table says of it: in tables of their names, or one for all."""
     if not isinstance(table, Mapping):
         raise InputError(f"{key} is {quote(table)}: it must be a table, such as [{key}] with a line for each value.")
     if not any(name in AGENTS or name in ALGORITHMS for name in table):
-        return False
+        return dict.fromkeys(algorithms, table)
     check_algorithms(key, table, algorithms)
-    return True
+    return table
 
 
 def _grid(table: Mapping[str, Any], leave_out: Sequence[str] = ()) -> dict[str, tuple[Any, ...]]:
@@ -115,7 +111,7 @@ def _grid(table: Mapping[str, Any], leave_out: Sequence[str] = ()) -> dict[str, 
     for name, value in ((name, value) for name, value in table.items() if name not in leave_out):
         several = value if isinstance(value, list) else [value]
         if name == "hidden" and several and not any(isinstance(each, list) for each in several):
-            several = [several]
+            several = [value if isinstance(value, str) else several]
         grid[name] = tuple(_value(name, each) for each in several)
     return grid
 
@@ -142,7 +138,7 @@ def _json_value(value: Any) -> Any:  # noqa: ANN401 - any hyper-parameter
 _SINGULARS = {"task": "tasks", "env": "envs", "algorithm": "algorithms", "dt": "dts", "rule": "rules", "seed": "seeds"}
 _KNOWN_KEYS = {
     *(*_SINGULARS, *_SINGULARS.values(), "name", "env_steps", "simulated_s", "env_dt", "num_envs", "trainer"),
-    *("tuned", "set", "points", "own_rules", "device", "width", "engine", "patience"),
+    *("tuned", "set", "points", "own_rules", "device", "width", "engine", "patience", "home"),
 }
 
 
@@ -169,7 +165,8 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
     zoo = trainer.get("zoo") if isinstance(trainer := table.get("trainer"), Mapping) else None
     own, table = table.get("set", {}), _with_trainers_num_envs(_with_zoo_entry(table, folder))
     algorithms = tuple(_as_list(table, "algorithm"))
-    trainer = read_trainer(table["trainer"], folder) if "trainer" in table else None
+    home = str(Path(str(table.get("home", folder))).resolve())
+    trainer = read_trainer(table["trainer"], home) if "trainer" in table else None
     for algorithm in algorithms:
         if not isinstance(algorithm, str) or algorithm not in known_algorithms(trainer):
             raise unknown_name_error(algorithm, "an algorithm", known_algorithms(trainer))
@@ -178,7 +175,7 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
         for algorithm in others.keys() & tuned.keys():
             others[algorithm] = _said_once(trainer, algorithm, tuned[algorithm], others[algorithm], zoo, own)
         tuned = {**dict.fromkeys(algorithms, Tuned(None)), **tuned}
-    worlds = _worlds(table, trainer)
+    worlds = _worlds(table, trainer, home)
     name, patience, hang_timeout = _required(table, "name"), table.get("patience", HANG_TIMEOUT), None
     if not isinstance(name, str) or not name.strip():
         raise InputError(f"name is {quote(name)}: it must be a text in one line, such as 'reacher-quick'.")
@@ -228,6 +225,8 @@ def study_table(study: StudySpec) -> dict[str, Any]:
         for algorithm, each in study.points.items()
         if each
     }
+    trainer = study.trainer.as_json() if study.trainer else {}
+    homes = {trainer.pop("home", ""), *(env.home for env in envs if ":" in env.name)} - {""}
     return {
         "name": study.name,
         "tasks": [task.name for task in tasks],
@@ -254,7 +253,8 @@ def study_table(study: StudySpec) -> dict[str, Any]:
         **({} if study.width is None else {"width": study.width}),
         **({} if study.engine == AUTO else {"engine": study.engine}),
         **({} if study.hang_timeout == HANG_TIMEOUT else {"patience": str(study.hang_timeout)}),
-        **({} if study.trainer is None else {"trainer": study.trainer.as_json()}),
+        **({"trainer": trainer} if trainer else {}),
+        **({"home": homes.pop()} if homes else {}),
     }
 
 
@@ -324,20 +324,20 @@ def _budget(table: Mapping[str, Any], worlds: Sequence[World]) -> int:
         return _count("env_steps", _required(table, "env_steps", ", or 'simulated_s', the seconds of a run"))
     if "env_steps" in table:
         raise InputError("'env_steps' and 'simulated_s' are both given: give one of them.")
-    steps = {world.env_dt for world in worlds}
-    env_dt = next(iter(steps))
-    if len(steps) > 1 or env_dt is None:
-        raise InputError("simulated_s needs one time step of all environments: give env_dt, or env_steps instead.")
     seconds = table["simulated_s"]
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < inf:
         raise InputError(f"simulated_s is {quote(seconds)}: it must be a positive number of seconds.")
     longest = max(map(Duration, _as_list(table, "dt")))
     if (span := Duration.of_seconds(seconds)) < longest:
         raise InputError(f"simulated_s is {seconds}: a run must last {longest} at least, one cycle.")
-    return max(1, round(span / env_dt))
+    steps = {time_step(world, longest): world.name for world in worlds}
+    if len(steps) > 1:
+        have = ", ".join(f"{name} has {env_dt}" for env_dt, name in steps.items())
+        raise InputError(f"simulated_s needs one time step of all environments, and {have}: give env_steps instead.")
+    return max(1, round(span / next(iter(steps))))
 
 
-def _worlds(table: Mapping[str, Any], trainer: TrainerSpec | None) -> tuple[World, ...]:
+def _worlds(table: Mapping[str, Any], trainer: TrainerSpec | None, home: str) -> tuple[World, ...]:
     env_dt = Duration(table["env_dt"]) if "env_dt" in table else None
     given = [key for key in ("task", "tasks", "env", "envs") if key in table and table[key] != []]
     if not given and trainer is not None and trainer.name not in BUILT_IN:
@@ -353,7 +353,8 @@ def _worlds(table: Mapping[str, Any], trainer: TrainerSpec | None) -> tuple[Worl
     if trainer is not None and (trainer.command or trainer.name == "brax" or envs == [trainer.label]):
         # Names that only the trainer understands.
         return tuple(ForeignEnv(name, env_dt) for name in (*tasks, *envs))
-    return (*(ClosedFormWorld(name, *step) for name in tasks), *(GymnasiumEnv(name, env_dt) for name in envs))
+    named = (GymnasiumEnv(name, env_dt, home=home) for name in envs)
+    return (*(ClosedFormWorld(name, *step) for name in tasks), *named)
 
 
 def _rules(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from functools import cached_property
 from io import BytesIO
+from itertools import islice
 from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cycletime.errors import unknown_name_error
 from cycletime.extras import require_extras
 from cycletime.studies.scores import AS_GIVEN, MEASURES, read_cells, read_scores
-from cycletime.studies.spec import StudySpec
+from cycletime.studies.spec import MAX_RUNS, StudySpec
 from cycletime.studies.spec_file import read_study, study_from_table
 from cycletime.studies.study_folder import StudyFolder
 
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _KEYS = {key: name for name, (key, _) in MEASURES.items()}
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - what JSON does not know
+    """NumPy's arrays and numbers as Python's, a list of a range, and texts of durations and paths."""
+    if isinstance(value, Iterable) and not hasattr(value, "tolist"):
+        return list(islice(value, MAX_RUNS + 1))
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 class Study(StudySpec):
@@ -38,8 +46,7 @@ class Study(StudySpec):
     def read(cls, source: Path | str | Mapping[str, Any]) -> Study:
         """The study in a TOML file, or in a dictionary with what such a file has: docs/studies.md lists it."""
         if isinstance(source, Mapping):
-            plain = json.loads(json.dumps(source, default=str))  # lists of tuples, texts of durations and paths
-            (spec := study_from_table(plain)).check_runs()
+            (spec := study_from_table(json.loads(json.dumps(source, default=_plain)))).check_runs()
         else:
             spec = read_study(Path(source))
         return cls(**{each.name: getattr(spec, each.name) for each in fields(spec)})

@@ -125,8 +125,10 @@ class StudyFolder:
     """Whether only runs whose files were read and verified count as done."""
 
     @classmethod
-    def create(cls, path: Path, study: StudySpec, *, keep: SaveOptions | None = None) -> StudyFolder:
-        """Make a study's folder, or update it; finished runs stay."""
+    def create(
+        cls, path: Path, study: StudySpec, *, keep: SaveOptions | None = None, write: bool = True
+    ) -> StudyFolder:
+        """Make a study's folder, or update it; finished runs stay. Without `write` only what would be refused is."""
         check_folder_free(path)
         before = cls.open(path) if (path / "study.json").exists() else None
         study = study.resolved(before.study if before else None)
@@ -138,6 +140,8 @@ class StudyFolder:
             remedy = "its runs would not be comparable bit for bit, so give the same engine, or another folder"
             raise InputError(f"The study in {path} began on {began}, and is now to go on with {now}: {remedy}.")
         folder = cls(path, study, keep or (before.keep if before else SAVE_ALL))
+        if not write:
+            return folder
         for each in (folder.leases, folder.runs):  # in this order: the first one is a sign
             make_folder(each)
         text = sealed_text({"format": FORMAT, "study": study_table(study), "keep": asdict(folder.keep)})

@@ -14,6 +14,7 @@ from math import exp, log
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from cycletime.agents.checks import check_counts
 from cycletime.duration import Duration
 from cycletime.errors import InputError, quote
 from cycletime.rules import ALGORITHMS
@@ -125,9 +126,8 @@ class Tuning:
                 raise InputError(f"{len(getattr(self.study, name))} {plural} are given: a tuning is at one.")
         if self.sampler not in SAMPLERS:
             raise InputError(f"{quote(self.sampler)} is not a sampler: give one of {', '.join(SAMPLERS)}.")
-        for name, least in (("trials", 1), ("fresh_seeds", 1), ("sampler_seed", 0), ("at_once", 1)):
-            if (number := getattr(self, name)) is not None and number < least:
-                raise InputError(f"{name} is {number}: it must be at least {least}.")
+        check_counts(self, "trials", "fresh_seeds", *([] if self.at_once is None else ["at_once"]))
+        check_counts(self, "sampler_seed", least=0)
         searched = 0 if self.sampler == "grid" else self.trials * len(self.study.seeds)
         for name, runs in (("trials", searched), ("fresh_seeds", self.fresh_seeds)):
             if runs > MAX_RUNS:
@@ -243,9 +243,6 @@ def tuning_from_table(table: Mapping[str, Any], folder: Path = Path()) -> Tuning
         study = add_horizons(study, table["horizons"])
     ranges = _ranges(table.get("search", {}), study.algorithms, study.trainer)
     options = {name: table[name] for name in _OPTIONS if name in table}
-    for name, value in options.items():
-        if name != "sampler" and (isinstance(value, bool) or not isinstance(value, int)):
-            raise InputError(f"{name} is {quote(value)}: it must be a whole number.")
     options.setdefault("sampler", "tpe" if ranges else "grid")
     if options["sampler"] == "grid" and (idle := [name for name in _SAMPLER_OPTIONS if name in options]):
         remedy = "a grid tries all its points, so leave it out, or give a sampler such as 'random'"

@@ -161,17 +161,8 @@ class BulletReacherEnv(BulletEnv):
         self._fingertip, self._target_link = self._world.link("fingertip"), self._world.link("target")
 
     def exact_observation(self) -> NDArray[np.float64]:
-        return np.array(
-            [
-                *self._target_joints,
-                *self._to_target,
-                cos(self._q1),
-                sin(self._q1),
-                0.1 * self._w1,
-                self._q2 / _ELBOW_LIMIT,
-                0.1 * self._w2,
-            ]
-        )
+        arm = [cos(self._q1), sin(self._q1), 0.1 * self._w1, self._q2 / _ELBOW_LIMIT, 0.1 * self._w2]
+        return np.array([*self._target_joints, *self._to_target, *arm])
 
     def _start(self, state: Numbers) -> None:
         q1, q2, w1, w2, *target = state

@@ -142,15 +142,7 @@ class DoublePendulum(ClosedFormTask):
         u = limited_speed(u + impulse * (c13 - c12))
         late_x, late_y = _upper_centre(state.x, angles)
         after = DoublePendulumState(
-            state.x + dt * v,
-            state.lower + dt * w,
-            state.upper + dt * u,
-            v,
-            w,
-            u,
-            late_x,
-            late_y,
-            state.env_steps + 1,
+            state.x + dt * v, state.lower + dt * w, state.upper + dt * u, v, w, u, late_x, late_y, state.env_steps + 1
         )
         height = late_y + _TIP_ABOVE_CENTRE
         reward = _STEP_SHARE * (_ALIVE - _SIDE_WEIGHT * late_x**2 - (height - _HEIGHT_WANTED) ** 2)

@@ -123,19 +123,8 @@ class Reacher(ClosedFormTask):
     def observe(self, state: ReacherState) -> jax.Array:
         sin_1, cos_1 = sine_and_cosine(state.q1)
         away_x, away_y = self._tip_from_target(state)
-        return jnp.stack(
-            [
-                state.target_x,
-                state.target_y,
-                away_x,
-                away_y,
-                cos_1,
-                sin_1,
-                _SPEED_SCALE * state.w1,
-                state.q2 / ELBOW_LIMIT,
-                _SPEED_SCALE * state.w2,
-            ]
-        )
+        arm = [cos_1, sin_1, _SPEED_SCALE * state.w1, state.q2 / ELBOW_LIMIT, _SPEED_SCALE * state.w2]
+        return jnp.stack([state.target_x, state.target_y, away_x, away_y, *arm])
 
     def _advance(self, state: ReacherState, action: jax.Array) -> tuple[ReacherState, jax.Array, jax.Array]:
         dt = float(self.env_dt)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 from importlib.util import find_spec
 from math import ceil, floor, inf
 from typing import Any, ClassVar, TypeAlias
@@ -361,10 +362,20 @@ def retime(
     limit = None if most_steps is None else own.env_dt * most_steps
     if time_limit is not None:
         limit = None if isinstance(time_limit, float) and time_limit == inf else Duration(time_limit)
+    if limit is not None and time_limit is None and (limit / env_dt).denominator != 1:
+        near = [step for step in _steps_that_divide(limit, env_dt) if clock.skips_frames or step <= own.physics_dt]
+        episode = f"The plain environment's episode of {limit} is no whole number of steps of {env_dt}"
+        raise InputError(f"{episode}: take {' or '.join(map(str, near))}, or give retime a time_limit.")
     if limit is not None:
-        named = "plain environment's time_limit" if time_limit is None else "time_limit"
-        try:
-            env = TimeLimit(env, whole_steps(named, limit.exact_s, env_dt, least=1))
-        except InputError as error:
-            raise InputError(f"{str(error)[:-1]}; give one of them to retime as time_limit.") from None
+        env = TimeLimit(env, whole_steps("time_limit", limit.exact_s, env_dt, least=1))
     return Retime(env, env_dt, physics_dt)
+
+
+def _steps_that_divide(episode: Duration, env_dt: Duration) -> list[Duration]:
+    """The nearest shorter and longer step of which an episode is a whole multiple: of two digits, or half of such."""
+    most, found = episode / env_dt, list[Duration]()
+    for counts in (range(ceil(most), 10 * ceil(most)), range(floor(most), 0, -1)):
+        steps = [episode.exact_s / count for count in counts[:10_000]]
+        typed = [step for step in steps if step in (Fraction(f"{n * float(step):.2g}") / n for n in (1, 2))]
+        found += map(Duration, (typed or steps)[:1])
+    return found

@@ -31,24 +31,15 @@ from cycletime.errors import InputError, RunError, printable, shorten
 from cycletime.processes import owned_process
 from cycletime.trainers.commands import command_words
 from cycletime.trainers.curves import CurvePoint, CurveReader
-from cycletime.trainers.host import WRONG_INPUT_STATUS, load_function
+from cycletime.trainers.host import WRONG_INPUT_STATUS
 from cycletime.trainers.trainer_run import POINTS_FILE, TrainerRun
-from cycletime.training.engine import (
-    Arrays,
-    Chunk,
-    Cost,
-    EarlierSessions,
-    Engine,
-    EnvInfo,
-    RunBatch,
-    probe_cost,
-)
+from cycletime.training.engine import Arrays, Chunk, Cost, EarlierSessions, Engine, EnvInfo, RunBatch, probe_cost
 from cycletime.training.external import ExternalAgent, TrainerSpec
 from cycletime.training.learning_curve import Episodes
 from cycletime.training.process import HEARTBEAT
 from cycletime.training.spec import RunSpec
 from cycletime.training.stepped_engine import simulator_of
-from cycletime.training.worlds import ActionBounds, ClosedFormWorld, ForeignEnv, make_env
+from cycletime.training.worlds import ActionBounds, ClosedFormWorld, ForeignEnv, make_env, python_path
 
 POLL_S = 0.5
 STOP_GRACE_S = 20.0
@@ -73,23 +64,13 @@ class TrainerEngine(Engine):
     def jax_device(self, spec: RunSpec) -> str:
         return "cpu"  # the trainer has a process of its own
 
-    def check(self, spec: RunSpec) -> None:
-        """Refuse also a program or a function that is not found."""
-        super().check(spec)
-        trainer = self.make_batch([spec]).trainer
-        sys.path.insert(0, trainer.home)
-        if trainer.name:
-            load_function(trainer.name)
-        elif not (Path(trainer.home, program := trainer.command[0]).is_file() or shutil.which(program)):
-            raise InputError(f"The command {program!r} cannot be started: there is no such program.")
-
-    def cost(self, spec: RunSpec) -> Cost:
-        """Train for a few seconds in a folder that is removed."""
+    def cost(self, spec: RunSpec, try_s: float = PROBE_S) -> Cost:
+        """Train until a point that is so long after the first one, in a folder that is removed."""
         with tempfile.TemporaryDirectory() as folder:
             batch = self.make_batch([spec])
             batch.use_folder(0, Path(folder))
             batch.is_kept = False
-            return probe_cost(batch, PROBE_S)
+            return probe_cost(batch, try_s)
 
 
 @dataclass
@@ -194,8 +175,7 @@ class TrainerBatch(RunBatch):
 
     def _command(self, folder: Path, resumes: bool) -> tuple[list[str], dict[str, str]]:
         # A module of one's own is found beside the study file, and what is printed is seen at once.
-        path = os.pathsep.join(filter(None, (self.trainer.home, os.environ.get("PYTHONPATH"))))
-        environment = {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+        environment = {**os.environ, "PYTHONPATH": python_path(self.trainer.home), "PYTHONUNBUFFERED": "1"}
         run = TrainerRun(
             world=self.spec.world,
             algorithm=self.spec.algorithm,
@@ -211,7 +191,7 @@ class TrainerBatch(RunBatch):
         if self.trainer.command:
             return command_words(self.agent, run), environment
         request = folder.with_name("request.json")
-        request.write_text(json.dumps({"trainer": self.trainer.name, "home": self.trainer.home, "run": run.as_json()}))
+        request.write_text(json.dumps({"trainer": self.trainer.name, "run": run.as_json()}))
         return [sys.executable, "-m", "cycletime.trainers.host", str(request)], environment
 
     def _check_end(self, status: int, output: Path, curve: _Curve, reader: CurveReader) -> None:

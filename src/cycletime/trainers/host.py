@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from cycletime.errors import InputError, did_you_mean, quote
 from cycletime.extras import install_command
 from cycletime.trainers.trainer_run import TrainerRun
+from cycletime.training.worlds import import_own
 
 WRONG_INPUT_STATUS = 64
 """The exit status of what need not be tried again; the last line of the output says why."""
@@ -24,12 +24,7 @@ def load_function(name: str) -> Callable[..., Any]:
     module, is_own, function = name.partition(":")
     if not is_own:
         module, function = f"cycletime.trainers.{name.replace('-', '_')}", "train"
-    try:
-        there = import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name != module.partition(".")[0]:
-            raise error if isinstance(error, InputError) else InputError(_not_installed(name, error)) from error
-        raise InputError(f"{name!r} is not found: there is no module {module!r} beside the study file.") from error
+    there = import_own(module, name)
     found = getattr(there, function, None)
     if found is None:
         near = did_you_mean(function, vars(there))
@@ -63,7 +58,6 @@ def train(name: str, run: TrainerRun) -> None:
 def main() -> int:
     """Train, and end with a sentence where something is wrong that another try would meet again."""
     request = json.loads(Path(sys.argv[1]).read_text())
-    sys.path.insert(0, request["home"])
     try:
         train(request["trainer"], TrainerRun.from_json(request["run"]))
     except InputError as error:

@@ -10,11 +10,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cycletime.errors import InputError, quote
+from cycletime.errors import InputError, did_you_mean, quote
 from cycletime.libraries.synonyms import name_hint
 from cycletime.trainers.trainer_run import POINTS_FILE, TrainerRun
 
 ALGORITHMS = {"ppo": "PPO", "a2c": "A2C", "sac": "SAC", "td3": "TD3", "ddpg": "DDPG"}
+_POLICIES = {"sac": ("sac", "SACPolicy"), "td3": ("td3", "TD3Policy"), "ddpg": ("td3", "TD3Policy")}
+"""By algorithm, the package and class of its policies, whose arguments `policy_kwargs` has; else the common ones."""
 _OF_THE_ZOO = {"normalize": "env", "noise_type": "action_noise", "noise_std": "action_noise"}
 """What entries of the RL Zoo say besides, and which argument of a constructor is made of it."""
 
@@ -51,7 +53,7 @@ def train(run: TrainerRun) -> None:
     make = getattr(stable_baselines3, ALGORITHMS[run.algorithm])
     try:
         model = make(policy, env, seed=run.seed, device="cuda" if run.device == "gpu" else "cpu", **keywords)
-    except (TypeError, AssertionError) as error:  # of settings, and of actions
+    except (TypeError, ValueError, AssertionError) as error:  # of settings, and of actions
         raise InputError(f"{ALGORITHMS[run.algorithm]} of Stable-Baselines3 refuses: {error}.") from error
     model.learn(total_timesteps=run.agent_steps, callback=Points())
     if not (run.folder / POINTS_FILE).exists():
@@ -73,7 +75,9 @@ def check_settings(algorithm: str, settings: Mapping[str, Any]) -> None:
     """Refuse what each run would be refused for; names where Stable-Baselines3 is installed."""
     if algorithm not in ALGORITHMS:
         raise InputError(f"stable-baselines3 has no {algorithm} here: give one of {', '.join(ALGORITHMS)}.")
-    known = _arguments(algorithm)
+    known = _arguments(f"{algorithm}/{algorithm}.py", ALGORITHMS[algorithm])
+    package, policy = _POLICIES.get(algorithm, ("common", "ActorCriticPolicy"))
+    of_policy = list(_arguments(f"{package}/policies.py", policy))[4:]  # without self, two spaces and the schedule
     for name, value in settings.items():
         read: Any = None
         with suppress(ModuleNotFoundError):  # nn.NAME needs PyTorch
@@ -81,17 +85,21 @@ def check_settings(algorithm: str, settings: Mapping[str, Any]) -> None:
         if known and _OF_THE_ZOO.get(name, name) not in known:
             near = name_hint(name, algorithm, known)
             raise InputError(f"{name} is {quote(value)}: {ALGORITHMS[algorithm]} has no such setting{near}")
+        if of_policy and name == "policy_kwargs" and isinstance(read, dict) and (wrong := read.keys() - of_policy):
+            near = did_you_mean(unknown := min(wrong), of_policy)
+            raise InputError(f"policy_kwargs has {unknown!r}: {policy} takes {', '.join(of_policy)}{near}")
         if isinstance(read, str) and "str" not in known.get(name, "str"):
             raise InputError(f"{name} is {quote(value)}: {ALGORITHMS[algorithm]} takes {known[name]}, and no text.")
 
 
 @cache
-def _arguments(algorithm: str) -> dict[str, str]:
+def _arguments(path: str, name: str) -> dict[str, str]:
     """A constructor's, with types, from its source, since to import it takes seconds; none where it is not found."""
     package = find_spec("stable_baselines3")
-    file = Path(package.origin if package and package.origin else "").parent / algorithm / f"{algorithm}.py"
-    nodes = ast.walk(ast.parse(file.read_text())) if file.is_file() else ()
-    makers = (node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == "__init__")
+    file = Path(package.origin if package and package.origin else "").parent / path
+    classes = ast.parse(file.read_text()).body if file.is_file() else []
+    own = [node for each in classes if isinstance(each, ast.ClassDef) and each.name == name for node in each.body]
+    makers = (node for node in own if isinstance(node, ast.FunctionDef) and node.name == "__init__")
     arguments = [each for node in makers for each in node.args.args]
     return {each.arg: "str" if each.annotation is None else ast.unparse(each.annotation) for each in arguments}
 

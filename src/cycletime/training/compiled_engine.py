@@ -23,7 +23,7 @@ from cycletime.errors import InputError, NoGpuError, RunError
 from cycletime.training.algorithm_1 import advance, initialize
 from cycletime.training.checkpoints import named_arrays, tree_from_arrays
 from cycletime.training.compiled_loop import CompiledChunk, CompiledLoop, CompiledPosition
-from cycletime.training.engine import Arrays, Chunk, Cost, Engine, EnvInfo, RunBatch, closed_form_info
+from cycletime.training.engine import PROBE_S, Arrays, Chunk, Cost, Engine, EnvInfo, RunBatch, closed_form_info
 from cycletime.training.machine import check_device, keep_compiled_programs
 from cycletime.training.random_numbers import draw_updates
 from cycletime.training.spec import RunSpec
@@ -165,10 +165,10 @@ class CompiledEngine(Engine):
         check_device(specs[0].engine.device)
         return CompiledBatch(tuple(specs))
 
-    def cost(self, spec: RunSpec) -> Cost:
+    def cost(self, spec: RunSpec, try_s: float = PROBE_S) -> Cost:
         """Measured; without a GPU, the known cost on an H200."""
         try:
-            return super().cost(spec)
+            return super().cost(spec, try_s)
         except NoGpuError:
             if spec.algorithm not in _H200_UPDATE_S:
                 raise

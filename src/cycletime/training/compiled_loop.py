@@ -235,17 +235,10 @@ class CompiledLoop:
         output = jax.device_get(output)
         counts = np.atleast_1d(state.walk.episodes) - ended
         episodes = [self._episodes(output, position, lane, int(counts[lane])) for lane in range(self.width)]
-        position = CompiledPosition(
-            state,
-            position.period + periods,
-            position.ended_env_steps + [each.length_steps.sum() for each in episodes],
-            np.array(
-                [
-                    each.agent_steps[-1] if len(each) else old
-                    for each, old in zip(episodes, position.ended_agent_steps, strict=True)
-                ]
-            ),
-        )
+        ended_env_steps = position.ended_env_steps + [each.length_steps.sum() for each in episodes]
+        pairs = zip(episodes, position.ended_agent_steps, strict=True)
+        ended_agent_steps = np.array([each.agent_steps[-1] if len(each) else old for each, old in pairs])
+        position = CompiledPosition(state, position.period + periods, ended_env_steps, ended_agent_steps)
         after = self._env_steps(position)
         learnings = periods * self._timed_task.updates_at_once(self.agent)
         metrics = {name: table.reshape(self.width, -1)[:, :learnings] for name, table in output.metrics.items()}

@@ -135,6 +135,10 @@ class RunBatch(ABC):
         """Release memory, environments and processes."""
 
 
+PROBE_S = 3.0
+"""How long a run is tried, beyond its compilation."""
+
+
 @dataclass(frozen=True)
 class Cost:
     agent_step_s: float
@@ -163,9 +167,9 @@ class Engine(ABC):
         with closing(self.make_batch([spec])) as batch:
             _ = batch.env_infos
 
-    def cost(self, spec: RunSpec) -> Cost:
-        """The cost of a run on this machine, by a trial of a few seconds, or on another one that is named."""
-        return probe_cost(self.make_batch([spec]))
+    def cost(self, spec: RunSpec, try_s: float = PROBE_S) -> Cost:
+        """The cost of a run on this machine, by a trial of so many seconds of learning, or on another that is named."""
+        return probe_cost(self.make_batch([spec]), try_s)
 
     def program(self, spec: RunSpec) -> str:
         """A key of the compiled program: runs with equal keys can be trained in one batch."""
@@ -194,11 +198,7 @@ class Engine(ABC):
         return specs[0]
 
 
-PROBE_S = 3.0
-"""How long a run is tried, beyond its compilation."""
-
-
-def probe_cost(batch: RunBatch, try_s: float = PROBE_S) -> Cost:
+def probe_cost(batch: RunBatch, try_s: float) -> Cost:
     """Measure the cost of runs by training their beginning, which is not kept.
 
     Of runs that another process trains, all steps after the first ones that it tells of count as learning.
@@ -221,7 +221,7 @@ def probe_cost(batch: RunBatch, try_s: float = PROBE_S) -> Cost:
                 program_s += passed_s
             elif learns:
                 learning_s, learning_steps = learning_s + passed_s, learning_steps + steps
-            if chunk.is_last or learning_s > try_s:
+            if chunk.is_last or learning_s >= try_s:
                 break
             before_s, steps_before = time.monotonic(), chunk.agent_steps
     return Cost(learning_s / learning_steps if learning_steps else 0.0, program_s)

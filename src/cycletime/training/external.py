@@ -102,9 +102,9 @@ class TrainerSpec:
         return cls(**values)
 
 
-def read_trainer(table: Any, home: Path) -> TrainerSpec:  # noqa: ANN401 - whatever TOML has
+def read_trainer(table: Any, home: str) -> TrainerSpec:  # noqa: ANN401 - whatever TOML has
     if isinstance(table, str):
-        return TrainerSpec(name=table, home=str(home.resolve()))
+        return TrainerSpec(name=table, home=home)
     if not isinstance(table, Mapping):
         raise InputError(f"trainer is {quote(table)}: give a name such as 'stable-baselines3', or a table [trainer].")
     columns = {key: table[key] for key in COLUMNS if key in table}
@@ -122,7 +122,7 @@ def read_trainer(table: Any, home: Path) -> TrainerSpec:  # noqa: ANN401 - whate
         if not isinstance(value, kind) or isinstance(value, bool) or not all(isinstance(each, str) for each in texts):
             needed = {list: "a list of texts", Mapping: "a table of texts", int: "a whole number", str: "a text"}[kind]
             raise InputError(f"trainer has {key} = {quote(value)}: it must be {needed}.")
-    return TrainerSpec.from_json({"home": str(home.resolve()), **given})
+    return TrainerSpec.from_json({"home": home, **given})
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def _derived_fields(
         "identity": spec.identity,
         "world": spec.world.name,
         "algorithm": spec.algorithm,
-        "dt": str(spec.dt),
+        "dt": spec.dt.shortest,
         "seed": spec.seed,
         "env_steps": spec.env_steps,
         "episodes": len(curve),

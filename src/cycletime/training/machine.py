@@ -164,14 +164,8 @@ def _commit() -> str:
     if not (root / ".git").exists():
         return ""
     try:
-        described = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--exclude=*"],
-            cwd=root,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=10,
-        )
+        command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+        described = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return described.stdout.strip()

@@ -95,7 +95,7 @@ class SavedPolicy:
             "observation_size": self.network.observation_size,
             "action_size": self.network.action_size,
             "action_dtype": np.dtype(self.bounds.dtype).name,
-            "dt": str(self.dt),
+            "dt": self.dt.shortest,
             "dt_s": float(self.dt),
             "world": self.world,
             "identity": self.identity,

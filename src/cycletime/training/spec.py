@@ -147,19 +147,19 @@ class RunSpec:
     @property
     def name(self) -> str:
         """A name for its folder: readable, and different for different runs."""
-        readable = f"{self.world.name}-{self.algorithm}-{self.dt}-seed{self.seed}"
+        readable = f"{self.world.name}-{self.algorithm}-{self.dt.shortest}-seed{self.seed}"
         return re.sub(r"[^A-Za-z0-9.]+", "-", f"{readable}-{self.identity[:10]}").lstrip("-.")
 
     def as_json(self) -> dict[str, Any]:
         noise, exploration = self.exploration, None
         if noise is not None:
             name = next(name for name, kind in EXPLORATIONS.items() if isinstance(noise, kind))
-            exploration = {"noise": name, **{each.name: str(getattr(noise, each.name)) for each in fields(noise)}}
+            exploration = {"noise": name, **{each.name: getattr(noise, each.name).shortest for each in fields(noise)}}
         return {
             "world": world_as_json(self.world),
             "algorithm": self.algorithm,
             "agent": _agent_as_json(self.agent),
-            "dt": str(self.dt),
+            "dt": self.dt.shortest,
             "env_steps": int(self.env_steps),
             "seed": int(self.seed),
             # Only where there are several: runs had one before there was a choice.

@@ -41,7 +41,7 @@ MOST_BYTES_KEPT = 256 * 2**20
 _MOST_LEVELS = 20
 _MOST_CHARACTERS = 200
 _LONGEST_PATH = 4096
-_KEYS_OF_PATHS = ("tuned",)
+_KEYS_OF_PATHS = ("tuned", "home")
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
 _TOO_MANY_PARTS = re.compile(rf"(?<![\w-])(?:{_PART}){{100}}")
 """A key such as a.b.c with very many parts, for which tomllib takes hours."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
 from types import ModuleType
@@ -137,6 +138,8 @@ class GymnasiumEnv:
     name: str
     env_dt: Duration | None = None
     """Its time step: one that it is retimed to, where `retime` knows it, and else one that it does not publish."""
+    home: str = field(default="", kw_only=True, compare=False)
+    """Where its module is looked for first; no run's file has it, since to look at a run must run no code beside it."""
 
     def __post_init__(self) -> None:
         name: object = self.name
@@ -174,6 +177,14 @@ class ForeignEnv(GymnasiumEnv):
 World = ClosedFormWorld | GymnasiumEnv
 
 
+def time_step(world: World, dt: Duration) -> Duration:
+    """The time step of a world; an environment for which none is given is made, at a cycle time, to say it."""
+    if world.env_dt is not None:
+        return world.env_dt
+    with closing(make_env(world, dt, discrete=True)) as env:
+        return Duration.of_seconds(env.get_wrapper_attr("env_dt"))
+
+
 def world_of(task: str | None, env: str | None, env_dt: DurationLike | None, robot: RobotKind | None = None) -> World:
     """The world of a request: a task in closed form, or a Gymnasium environment, which may be a robot's."""
     if (task is None) == (env is None):
@@ -190,20 +201,17 @@ def world_of(task: str | None, env: str | None, env_dt: DurationLike | None, rob
 def world_as_json(world: World) -> dict[str, Any]:
     if isinstance(world, ClosedFormWorld):
         # Without env_dt where it is the usual one, which runs had before it could be set.
-        return {"task": world.name, **({} if world.has_usual_env_dt else {"env_dt": str(world.env_dt)})}
+        return {"task": world.name, **({} if world.has_usual_env_dt else {"env_dt": world.env_dt.shortest})}
     if isinstance(world, ForeignEnv):
-        return {"foreign": world.name, "env_dt": str(world.env_dt)}
+        return {"foreign": world.name, "env_dt": world.env_dt and world.env_dt.shortest}
     robot = {"robot": world.robot} if isinstance(world, RobotEnv) else {}
-    return {"env": world.name, "env_dt": None if world.env_dt is None else str(world.env_dt), **robot}
+    return {"env": world.name, "env_dt": world.env_dt and world.env_dt.shortest, **robot}
 
 
 def world_from_json(data: Mapping[str, Any]) -> World:
-    if "task" in data:
-        return ClosedFormWorld(data["task"], *([Duration(data["env_dt"])] if "env_dt" in data else []))
-    env_dt = None if data["env_dt"] is None else Duration(data["env_dt"])
     if "foreign" in data:
-        return ForeignEnv(data["foreign"], env_dt)
-    return RobotEnv(data["env"], env_dt, data["robot"]) if "robot" in data else GymnasiumEnv(data["env"], env_dt)
+        return ForeignEnv(data["foreign"], Duration(data["env_dt"]))
+    return world_of(data.get("task"), data.get("env"), data.get("env_dt"), data.get("robot"))
 
 
 def either(names: Iterable[str]) -> str:
@@ -290,7 +298,7 @@ def _make_gymnasium_env(
     refuse_unknown_env(world)
     module, _, name = world.name.rpartition(":")
     if module:
-        import_own(module, world.name)  # which registers it
+        import_own(module, world.name, world.home)  # which registers it
         _refuse_unregistered(name)
     env: gymnasium.Env[Any, Any]
     env_dt = world.env_dt
@@ -311,13 +319,21 @@ def _make_gymnasium_env(
         raise
 
 
-def import_own(module: str, name: str) -> ModuleType:
-    """A user's module, which a name such as 'module:Name-v0' needs."""
+def import_own(module: str, name: str, home: str = "") -> ModuleType:
+    """A user's module, which a name such as 'module:Name-v0' needs; one in the folder `home` comes first."""
+    if home and home not in sys.path:
+        sys.path.insert(0, home)
     try:
         return import_module(module)
     except ImportError as error:
-        remedy = "install it, or put its folder on PYTHONPATH; PYTHONPATH=. finds one in the current folder"
+        found = "PYTHONPATH=. finds one in the current folder, and a study one beside its file"
+        remedy = f"install it, or put its folder on PYTHONPATH; {found}"
         raise InputError(f"{name!r} needs a module that cannot be imported: {first_line(error)}: {remedy}.") from error
+
+
+def python_path(home: str) -> str:
+    """The PYTHONPATH with which a child process finds modules in a folder first."""
+    return os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
 
 
 def _refuse_unregistered(name: str) -> None:

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from cycletime.cli import main
+from cycletime.errors import InputError
 from cycletime.experiments.paper.data import read_paper_results
+from cycletime.experiments.paper.declaration import PAPER
+from cycletime.experiments.running import Workspace, check_experiments
 from cycletime.studies.study_folder import StudyFolder
 from tests.experiments.paper.made import study_folder
 from tests.processes import started
@@ -86,6 +89,7 @@ def test_a_failure_is_the_status_and_the_other_experiments_run(
         (["ppo-grid", "--engine", "cudda"], "'cudda' is not an engine: give one of auto,"),
         (["ppo-grid", "--executor", "sun"], "'sun' is not an executor: give local, ray or slurm."),
         (["ppo-grid", "--engine", "cuda"], "The engine cuda has the device 'cpu'"),
+        (["ppo-baseline", "ppo-robot", "--scale", "0.0005"], "env_steps is 300: no episode of ur-reacher ends before"),
     ],
 )
 def test_what_is_wrong_is_one_sentence_and_nothing_is_written(
@@ -95,6 +99,15 @@ def test_what_is_wrong_is_one_sentence_and_nothing_is_written(
     said = capsys.readouterr().err
     assert said.startswith(f"cycletime: {says}")
     assert said.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_all_are_checked_before_the_first_but_what_follows_from_a_run_among_them(tmp_path: Path) -> None:
+    grid, workspace = PAPER.experiments["ppo-grid"], Workspace(investigation=PAPER, out=tmp_path / "out")
+    assert grid.parts == ("ppo-grid", "ppo-grid-winners")
+    check_experiments([grid], workspace)
+    with pytest.raises(InputError, match=r"There is no folder '.*ppo-grid'"):
+        check_experiments([replace(grid, studies=("ppo-baseline",))], workspace)
     assert not (tmp_path / "out").exists()
 
 

@@ -181,19 +181,52 @@ def test_wrong_input_is_one_sentence(
     [
         ('env = "CartPole-v1"', "The actions are Discrete(2): the agents need a Box"),
         ('env = "MountainCarContinuous-v0"', "MountainCarContinuous-v0 publishes no time step"),
-        ('trainer = "no_such:train"', "'no_such:train' is not found: there is no module 'no_such'"),
+        (
+            'trainer = "no_such:train"',
+            "'no_such:train' needs a module that cannot be imported: No module named 'no_such': ",
+        ),
         ('trainer = "json:dunp"', "'json:dunp' is not found: the module has no 'dunp'; did you mean dump?"),
-        ('trainer = { command = ["pyton", "{dt_s}"] }', "The command 'pyton' cannot be started: there is no such"),
+        ('trainer = { command = ["pyton", "{dt_s}"] }', "The command 'pyton' cannot be started: No such file"),
+        ('trainer = "late:train"', "Its first point is at 500 s of 10 s simulated: give "),
     ],
 )
 def test_what_this_machine_cannot_start_is_refused_before_there_is_a_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, sentence: str
 ) -> None:
+    """By the same try for all commands: of a trainer until its first point."""
     file, out = tmp_path / "study.toml", tmp_path / "out"
-    file.write_text(f'name = "s"\nalgorithm = "ppo"\ndt = "40ms"\nenv_steps = 10_000\n{line}\n')
-    assert main(["study", "run", str(file), "--out", str(out)]) == 2
-    assert capsys.readouterr().err.startswith(f"cycletime: {sentence}")
-    assert not out.exists()
+    (tmp_path / "late.py").write_text("def train(run):\n    yield 500.0, 12_500, 1.0\n")
+    for command, more in (("study", ""), ("tune", "[tuned]\ndiscount = [0.9, 0.99]\n")):
+        file.write_text(f'name = "s"\nalgorithm = "ppo"\ndt = "40ms"\nenv_steps = 10_000\n{line}\n{more}')
+        words = ["run"] if command == "study" else []
+        assert main([command, *words, str(file), "--out", str(out)]) == 2
+        assert capsys.readouterr().err.splitlines()[-1].startswith(f"cycletime: {sentence}")
+        assert not out.exists()
+
+
+OWN = """import gymnasium
+from gymnasium.envs.classic_control import PendulumEnv
+
+gymnasium.register("Own-v0", PendulumEnv)
+
+
+def train(run):
+    run.make_env().reset(seed=0)
+    yield run.simulated_s, run.agent_steps, 1.0
+"""
+
+
+def test_modules_beside_the_file_are_found_for_an_environment_and_a_trainer(tmp_path: Path) -> None:
+    """By another process than pytest's, which finds modules elsewhere; what the environment publishes is its step."""
+    (tmp_path / "beside_it.py").write_text(OWN)
+    file, out = tmp_path / "study.toml", tmp_path / "out"
+    own = 'env = "beside_it:Own-v0"\ntrainer = "beside_it:train"\n'
+    file.write_text(f'name = "own"\nalgorithm = "ppo"\ndt = "100ms"\nsimulated_s = 50\n{own}')
+    with started(process_words(file, out, workers=1)) as process:
+        told, complaint = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, told) == (0, "own: 1 done\n"), complaint
+    assert (runs_in(out)[0].spec.env_steps, runs_in(out)[0].result["env_dt_s"]) == (1000, 0.05)
+    assert str(tmp_path) not in (out / "study.json").read_text().partition('"home"')[0]
 
 
 @pytest.mark.parametrize("option", ["--runs-per-job", "--array-size"])

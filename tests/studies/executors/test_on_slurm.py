@@ -19,8 +19,37 @@ from cycletime.studies.worker_pool import MAX_SILENT_WORKERS, run_study
 from tests.studies.small import bits_of, names_of
 
 pytestmark = pytest.mark.slurm
-LONG = {"env_steps": 8_000_000, "seeds": 3}
-"""Long enough for something to happen in the middle."""
+RUNS = {"env_steps": 80_000, "seeds": 3}
+SITE = """
+# Read by each process of Python's: a run that begins in a job waits after its first chunk, which is short and is told.
+import os, pathlib, sys, time
+if any("submitit" in word for word in sys.orig_argv):
+    import cycletime.studies.events as events, cycletime.training.compiled_loop as compiled
+    import cycletime.training.trainer as training
+    compiled.CHUNK_S = events.PROGRESS_INTERVAL_S = 0.0
+    held, really = pathlib.Path(os.environ["HELD"]), training.train_batch
+    def train(trainees, sink, *, stop):
+        begun = [held / trainee.folder.spec.name for trainee in trainees]
+        begins = not all(path.exists() for path in begun)
+        for path in begun:
+            path.touch()
+        def wait():
+            while begins and not (held / "released").exists() and not stop():
+                time.sleep(0.05)
+            return stop()
+        return really(trainees, sink, stop=wait)
+    training.train_batch = train
+"""
+
+
+@pytest.fixture
+def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Jobs whose runs wait in the middle, until they are ended or a file 'released' is here; what goes on is free."""
+    (tmp_path / "held").mkdir()
+    (tmp_path / "held" / "sitecustomize.py").write_text(SITE)
+    monkeypatch.setenv("HELD", str(tmp_path / "held"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "held"), prepend=os.pathsep)
+    return tmp_path / "held"
 
 
 @pytest.fixture(autouse=True)
@@ -90,22 +119,23 @@ def sessions(folder: StudyFolder) -> list[int]:
     return [folder.store.result(name)["sessions"] for name in names_of(folder)]
 
 
+@pytest.mark.usefixtures("held")
 def test_jobs_that_are_requeued_preempted_and_killed_end_with_the_same_bits(
     make_study: Callable[..., StudyFolder], alone: Callable[..., Any]
 ) -> None:
-    folder = make_study(**LONG)
+    folder = make_study(**RUNS)
     hand = Hand(folder, requeue, preempt, kill)
     assert run_study(folder, SlurmExecutor(workers=3, minutes=30), observers=[hand]) == {"done": 3}
     assert len(hand.done) == 3
-    assert bits_of(folder) == alone(**LONG)
+    assert bits_of(folder) == alone(**RUNS)
     assert sessions(folder)[:2] == [2, 2], "who is asked saves first"
     assert [hand.outcomes[name][-1] for name in sorted(hand.outcomes)] == ["done"] * 3
 
 
 def test_who_submitted_is_killed_and_comes_back_and_finds_its_jobs(
-    make_study: Callable[..., StudyFolder], alone: Callable[..., Any]
+    make_study: Callable[..., StudyFolder], alone: Callable[..., Any], held: Path
 ) -> None:
-    folder = make_study(**LONG)
+    folder = make_study(**RUNS)
     program = """
 import sys
 from cycletime.studies.events import StudyObserver
@@ -124,18 +154,20 @@ run_study(StudyFolder.open(sys.argv[1]), SlurmExecutor(workers=2, minutes=30), o
         driver.kill()
     (array,) = arrays_of(folder)
     assert set(queued_jobs() or ()) == {f"{array}-0", f"{array}-1"}
+    (held / "released").touch()
     assert run_study(folder, SlurmExecutor(workers=2, minutes=30), observers=[Hand(folder)]) == {"done": 3}
     assert arrays_of(folder) == {array}, "no job was submitted again"
-    assert bits_of(folder) == alone(**LONG)
+    assert bits_of(folder) == alone(**RUNS)
     assert set(sessions(folder)) == {1}
 
 
+@pytest.mark.usefixtures("held")
 def test_who_is_asked_to_stop_lets_jobs_save_and_takes_back_those_that_wait(
     make_study: Callable[..., StudyFolder],
 ) -> None:
     """One job at a time has all the CPUs, and more wait than may end without a word."""
     runs = MAX_SILENT_WORKERS + 3
-    folder = make_study(env_steps=80_000_000, seeds=runs)  # nobody waits for their ends
+    folder = make_study(**{**RUNS, "seeds": runs})
     under_way: list[Event] = []
 
     class Watcher(Hand):

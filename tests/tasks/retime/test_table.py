@@ -87,7 +87,7 @@ def test_an_environment_that_publishes_no_step_composes_with_cycle_time(sled_id:
     assert (env.env_dt, env.cycle_steps) == (0.05, 2)
     env.reset()
     assert env.step(np.array([1.0]))[4]["elapsed_s"] == 0.1
-    with pytest.raises(InputError, match=r"env_dt is 0.1s, but a step of .* lasts 50ms: leave env_dt out"):
+    with pytest.raises(InputError, match=r"env_dt is 100ms, but a step of .* lasts 50ms: leave env_dt out"):
         CycleTime(retime(sled_id, "50ms"), "100ms", env_dt="100ms")
     with pytest.raises(InputError, match=r"time limit 4s is never reached, since .* after 3s already"):
         CycleTime(retime(sled_id, "50ms"), "100ms", time_limit="4s")

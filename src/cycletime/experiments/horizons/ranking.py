@@ -191,11 +191,10 @@ class RuleComparison:
     @property
     def conditions(self) -> Mapping[str, tuple[str, Measure, str | None]]:
         """By name, the arguments of `advantage` at which the winner is compared with the default."""
+        words: dict[Measure, str] = {"average": "the average", "worst": "the worst cycle time"}
+        pairs = product(MEASURES, START_KINDS)
         return {
-            "the average from tuned values": ("tuned", "average", None),
-            "the average from untuned values": ("untuned", "average", None),
-            "the worst cycle time from tuned values": ("tuned", "worst", None),
-            "the worst cycle time from untuned values": ("untuned", "worst", None),
+            **{f"{words[measure]} from {kind} values": (kind, measure, None) for measure, kind in pairs},
             **{f"the average from tuned values on {task}": ("tuned", "average", task) for task in self.dts},
         }
 

@@ -36,16 +36,12 @@ def preregistered_study(results: Path | None) -> StudySpec:
 def effects(outcome: Outcome) -> dict[str, Estimate]:
     confidence = 1 - 0.05 / len(EFFECTS)
     dts = sorted({cell.dt for cell in outcome.cells})
-    return {
-        name: Contrast.of(
-            [
-                (weight / len(dts), outcome.cell(rule=rule, dt=dt).seed_scores)
-                for dt in dts
-                for rule, weight in weights.items()
-            ]
-        ).estimate(confidence)
-        for name, weights in EFFECTS.items()
-    }
+    found = {}
+    for name, weights in EFFECTS.items():
+        cells = [(weight, outcome.cell(rule=rule, dt=dt)) for dt in dts for rule, weight in weights.items()]
+        contrast = Contrast.of([(weight / len(dts), cell.seed_scores) for weight, cell in cells])
+        found[name] = contrast.estimate(confidence)
+    return found
 
 
 def verdict(effect: Estimate) -> str:

@@ -192,18 +192,11 @@ def _split_by(kind: _Place, name: Callable[[float], str], panels: Panels) -> Pan
 
 
 def curves(panels: Panels) -> dict[str, Any]:
-    rules = _rules(panels)
-    drawn = [
-        PanelSpec(
-            title,
-            tuple(
-                replace(_dt_line(each, cell.dt, rules), cells=(each.name_of(cell),))
-                for each in runs
-                for cell in sorted(each.cells, key=lambda cell: cell.dt)
-            ),
-        )
-        for title, runs in panels.items()
-    ]
+    rules, drawn = _rules(panels), []
+    for title, runs in panels.items():
+        cells = [(each, cell) for each in runs for cell in sorted(each.cells, key=lambda cell: cell.dt)]
+        lines = [replace(_dt_line(each, cell.dt, rules), cells=(each.name_of(cell),)) for each, cell in cells]
+        drawn.append(PanelSpec(title, tuple(lines)))
     return {"panels": tuple(drawn), "kind": "curves", "y_label": RETURN}
 
 

@@ -130,17 +130,13 @@
     }
     return null;
   }
-  /** The shortest exact form: '16ms', or '60Hz'. */
+  /** As Python's str of a Duration: '100ms' below a second, '1.5s' from one on, or '60Hz'. */
   function spanText(exact) {
     const forms = ["s", "ms", "us", "ns"]
       .map((unit) => [exactDecimal(over(exact, fraction(...UNITS[unit]))), unit])
-      .filter(([digits]) => digits).map(([digits, unit]) => digits + unit);
-    if (forms.length) {
-      return forms.reduce((best, each) => {
-        const rank = (form) => form.length * 2 + form.includes(".");
-        return rank(each) < rank(best) ? each : best;
-      });
-    }
+      .filter(([digits]) => digits);
+    const reached = forms.find(([digits]) => !digits.startsWith("0")) ?? forms.at(-1);
+    if (reached) return reached.join("");
     const hertz = exactDecimal(over(fraction(1n), exact));
     return hertz ? `${hertz}Hz` : `${exact.n}/${exact.d}s`;
   }
