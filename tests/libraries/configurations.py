@@ -227,6 +227,14 @@ CLEANRL_TABLE = """\
 """
 SB3_DATA = {
     "policy_class": {":type:": "<class 'abc.ABCMeta'>", ":serialized:": "gAWV", "__module__": "stable_baselines3"},
+    "num_timesteps": 100_000,
+    "_total_timesteps": 100_000,
+    "_num_timesteps_at_start": 0,
+    "_last_episode_starts": None,
+    "_episode_num": 0,
+    "_current_progress_remaining": 0.0,
+    "_stats_window_size": 100,
+    "_n_updates": 490,
     "n_envs": 4,
     "n_steps": 512,
     "batch_size": 64,

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from cycletime.libraries import LIBRARIES
+from cycletime.libraries.carry_configuration import carry_configuration
+from cycletime.libraries.configuration import read_configuration
 from cycletime.rules import ALGORITHMS, PPO
 
 pytestmark = pytest.mark.libraries
@@ -49,6 +51,16 @@ def test_the_settings_that_come_back_make_an_agent_that_learns(algorithm: str) -
         assert model.tau == 0.02  # since the updates come as often per second as before
     else:
         assert model.n_steps == 2 * whole["n_steps"]
+
+
+@EVERY
+def test_a_saved_model_is_read_and_carried(algorithm: str, tmp_path: Path) -> None:
+    model = constructor(algorithm)("MlpPolicy", "Pendulum-v1", device="cpu", **WHOLE[algorithm])
+    model.learn(32)
+    model.save(tmp_path / "model.zip")
+    carried = carry_configuration(read_configuration(tmp_path / "model.zip"), "50ms", from_dt="100ms")
+    assert carried.values is not None
+    assert carried.values.algorithm == algorithm
 
 
 @EVERY

@@ -159,7 +159,9 @@ def _read_zip(path: Path) -> ConfigFile:
         raise InputError(f"{path} has more than {_MOST_DATA} bytes of 'data': at most so many are read.")
     try:
         text = content.decode()
-        return ConfigFile(path, "zip", text, _load_json(text))
+        # What begins with _, such as _total_timesteps, is how far a training came, and no setting.
+        settings = {name: value for name, value in _load_json(text).items() if not name.startswith("_")}
+        return ConfigFile(path, "zip", text, settings)
     except UnicodeDecodeError:
         raise InputError(f"{path}: 'data' is no text.") from None
 
