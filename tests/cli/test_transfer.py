@@ -1,5 +1,7 @@
 """`cycletime transfer` as people type it: output, JSON, exit status, and one sentence for wrong input."""
 
+import json
+import shlex
 import subprocess
 import sys
 from math import isclose
@@ -126,11 +128,11 @@ ISAAC_LAB = "--from-library isaac-lab num_steps_per_env=24"
         ("ppo --from 16ms --to 4ms --from-library sb3 gamma=1 gamma=1", "--from-library: gamma is given twice"),
         (
             "ppo --from 16ms --to 4ms --from-library sb3 n_envs=8",
-            "n_envs=8 is not one of a library's words: write --num-envs",
+            "n_envs=8 is no word of a library: write --num-envs 8.",
         ),
         (
             "ppo --from 16ms --to 4ms --from-library sb3 dt=16ms",
-            "dt=16ms is not one of a library's words: write --from 16m",
+            "dt=16ms is no word of a library: write --from 16ms.",
         ),
         ("ppo --from 16ms --to 4ms --from-library sb3 n_step=512", "clip_range; did you mean n_steps?"),
         (
@@ -191,6 +193,19 @@ ISAAC_LAB = "--from-library isaac-lab num_steps_per_env=24"
             "did you mean algorithm.gamma?",
         ),
         ("ppo --from 16ms --to 4ms --from-library sb3 n_steps=many", "n_steps is 'many': only a number can be carried"),
+        *(
+            (
+                f"ppo --from 20ms --to 10ms --from-library isaac-lab num_steps_per_env=24 {setting}={value}",
+                f"isaac-lab's {setting.removeprefix('env.')} is {as_python}: it must be a number.",
+            )
+            for setting, value, as_python in (
+                ("env.rewards.termination_penalty.weight", "abc", "'abc'"),
+                ("env.rewards.track_lin_vel_xy_exp.weight", "none", "None"),
+                ("env.curriculum.smoother.params.num_steps", "[1,many]", "[1, 'many']"),
+                ("max_iterations", "many", "'many'"),
+            )
+        ),
+        ("ppo --from 20ms --to 10ms --as overrides", "--as overrides matters to a library's words only: name one with"),
         ("missing.yml --env A --from 16ms --to 4ms", "There is no file or folder missing.yml."),
         (". --env A --from 16ms --to 4ms", ". has runs in it: give the folder of one, such as docs/examples/"),
         ("/dev/zero --env A --from 16ms --to 4ms", "/dev/zero is a device: give a regular file."),
@@ -366,7 +381,7 @@ def test_isaac_lab_s_block_has_the_number_of_environments(said: str, capsys: pyt
     library = carried_json(capsys, *words.split(), "env.decimation=4", "env.sim.dt=0.005", *said.split())["library"]
     assert library["values"]["agent.num_steps_per_env"] == 24 * 2 * 2
     numbers = {name: value for name, value in library["values"].items() if name.endswith("num_envs")}
-    assert numbers == {said.partition("=")[0] or "env.scene.num_envs": 2048}
+    assert numbers == {"env.scene.num_envs": 2048}, "by its name on the command line"
     assert library["unknown"] == []
 
 
@@ -427,3 +442,58 @@ def test_the_number_of_environments_is_no_default_of_rl_games(capsys: pytest.Cap
         out = capsys.readouterr().out
         assert (f"num_actors = {number}\n" in out, "so the default of" in out) == (True, False)
         assert ("The number of environments is not said: the batch is that of one." in out) == told
+
+
+@pytest.mark.parametrize(
+    ("words", "overrides"),
+    [
+        (
+            "--from 20ms --for isaac-lab --num-envs 4096 --batch 98304 --minibatch 24576",
+            "agent.num_steps_per_env=48 agent.algorithm.num_mini_batches=4 agent.algorithm.gamma=0.99",
+        ),
+        (
+            "--from-library isaac-lab num_steps_per_env=24 env.decimation=4 sim.dt=0.005 agent.lag_s=2 own=3 "
+            "rewards.action_rate_l2.weight=-0.01 events.push.interval_range_s=[10,15]",
+            "agent.num_steps_per_env=48 env.decimation=2 env.sim.dt=0.005 agent.lag_s=2 own=3 "
+            "env.rewards.action_rate_l2.weight=-0.02 env.events.push.interval_range_s=[10,15]",
+        ),
+        (
+            "--from 20ms --from-library skrl rollouts=24 agent.agent.lambda=1 timesteps=10 memory.memory_size=24",
+            "agent.agent.rollouts=48 agent.agent.lambda=1 agent.trainer.timesteps=20 agent.memory.memory_size=48",
+        ),
+        (
+            "--from 20ms --num-envs 8 --from-library rl-games horizon_length=24 minibatch_size=64 gamma=1 tau=1",
+            "agent.params.config.horizon_length=48 agent.params.config.minibatch_size=128 agent.params.config.gamma=1",
+        ),
+        ("--from 20ms --for cleanrl --batch 100 --minibatch 50", "--num-envs=1 --num-steps=200 --num-minibatches=2"),
+        ("--from 20ms --for torchrl --batch 100 --minibatch 50", "collector.frames_per_batch=200"),
+    ],
+)
+def test_values_as_the_command_line_takes_them(words: str, overrides: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["transfer", "ppo", "--to", "10ms", "--as", "overrides", *words.split()]) == 0
+    out, err = capsys.readouterr()
+    assert set(overrides.split()) <= set(out.splitlines())
+    assert "rho = dt/dt0 = 1/2" in err
+    assert all("=" in line and " " not in line for line in out.splitlines())
+
+
+def test_values_as_playground_s_flags(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "--from-library playground ctrl_dt=0.02 env.episode_length=1000 num_timesteps=1000 gae_lambda=1"
+    scale = "reward_config.scales.action_rate=-0.01"
+    assert main(["transfer", "ppo", "--to", "10ms", "--as", "overrides", *words.split(), scale]) == 0
+    out, err = capsys.readouterr()
+    flags = dict(word.partition("=")[::2] for word in shlex.split(out))
+    assert (flags["--num_timesteps"], flags["--unroll_length"]) == ("2000", "20")
+    of_env = {"ctrl_dt": 0.01, "episode_length": 2000, "reward_config.scales.action_rate": -0.02}
+    assert json.loads(flags["--playground_config_overrides"]) == of_env
+    assert "--gae_lambda" not in flags
+    assert "Playground's trainers have no flag for gae_lambda 1" in err
+
+
+def test_isaac_lab_s_words_are_those_of_its_command_line_in_the_table_too(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "ppo --from 20ms --to 10ms --for isaac-lab --num-envs 4096 --batch 98304 --minibatch 24576"
+    assert main(["transfer", *words.split()]) == 0
+    assert (
+        "isaac-lab:\n  agent.num_steps_per_env = 48\n  agent.algorithm.num_mini_batches = 4\n"
+        in capsys.readouterr().out
+    )

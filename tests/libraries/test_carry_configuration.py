@@ -538,12 +538,6 @@ def test_a_library_that_a_file_is_not_of_is_refused(library: str, tmp_path: Path
         read_configuration(run, library=library)
 
 
-def test_mjlab_s_one_environment_is_a_default_that_its_command_line_replaces(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", MJLAB_ENV.replace("num_envs: 32", "num_envs: 1"))
-    assert any("number of environments is not said" in note for note in carry(run, "10ms").notes)
-    assert not any("number of environments is not said" in note for note in carry(run, "10ms", n_envs=4096).notes)
-
-
 @pytest.mark.parametrize(
     ("env", "agent", "says"),
     [

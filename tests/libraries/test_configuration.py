@@ -11,6 +11,7 @@ import yaml
 
 from cycletime.errors import InputError
 from cycletime.libraries.carry_configuration import carry_configuration
+from cycletime.libraries.config_in_seconds import describe
 from cycletime.libraries.configuration import Configuration, read_configuration
 from tests.libraries.configurations import (
     BRAX,
@@ -273,3 +274,20 @@ def test_a_hash_in_a_text_is_no_comment(tmp_path: Path) -> None:
     file = read_configuration(tmp_path / "env.yaml").files[0]
     lines = file.text.count("\n")
     assert file.comments == {6: "200 Hz", lines - 2: "c # d", lines: "60 Hz"}
+
+
+def test_mjlab_s_one_environment_is_a_default_that_its_command_line_replaces(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", MJLAB_ENV.replace("num_envs: 32", "num_envs: 1"))
+    read = read_configuration(run)
+    says = "env.scene.num_envs 1 is mjlab's default, which its command line replaces, and so taken as not said"
+    assert any(note.startswith(says) for note in carry_configuration(read, "10ms").notes)
+    assert not any("mjlab's default" in note for note in carry_configuration(read, "10ms", n_envs=4096).notes)
+    what = r"says env\.scene\.num_envs 1, mjlab's default.*give --num-envs, 1 where that is meant"
+    with pytest.raises(InputError, match=what):
+        carry_configuration(read, to_num_envs=4096)
+    changed = carry_configuration(read, to_num_envs=4096, n_envs=512).changed()
+    assert (changed["agent.num_steps_per_env"], changed["env.scene.num_envs"]) == (3, 4096), "of 24 and 1 in the files"
+    meant = carry_configuration(read, to_num_envs=2, n_envs=1).changed()
+    assert meant["env.scene.num_envs"] == 2
+    (row,) = (row for row in describe(read) if row.what == "environments")
+    assert (row.value, row.meaning.partition(",")[0]) == ("env.scene.num_envs 1", "mjlab's default")

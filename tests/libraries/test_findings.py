@@ -411,7 +411,8 @@ def test_what_a_transfer_carries_has_a_row_or_a_finding(name: str, tmp_path: Pat
 @pytest.mark.parametrize(
     ("entry", "says"),
     [
-        ("n_timesteps: 1e6", "A: n_timesteps is '1e6': it must be a number of at least 1; YAML reads a number from"),
+        ("n_timesteps: 1e6", "n_timesteps is '1e6': it must be a whole number of at least 1; YAML reads a number from"),
+        ("n_timesteps: .inf", "n_timesteps is inf: it must be a whole number of at least 1."),
         ("n_timesteps: 100, n_envs: 8.5", "A: n_envs is 8.5: it must be a whole number of at least 1."),
         ("n_timesteps: 100, gamma: 0.98, gama: 0.99", "stable-baselines3 has no setting 'gama' that depends"),
         ("n_timesteps: 100, batch_size: 1, learning_rate: lin_3e-4, clip_range: auto", None),
@@ -436,17 +437,24 @@ def test_an_entry_of_the_zoo_has_one_environment_unless_it_says_more(tmp_path: P
 
 
 def test_what_a_replay_buffer_s_algorithm_has_besides_is_said_in_seconds(tmp_path: Path) -> None:
-    """By hand, at 20 ms: 300000 and 10000 transitions of one arm; 64 updates after 64 steps of 4; -0.08/ln(0.98)."""
+    """By hand, at 20 ms: 300000 and 10000 transitions of 4 arms; 64 updates after 64 steps of 4; -0.08/ln(0.98)."""
     (tmp_path / "sac.yml").write_text(
         "A: {n_timesteps: 1000000, learning_starts: 10000, buffer_size: 300000, tau: 0.02, train_freq: 64, "
         "gradient_steps: 64, n_envs: 4}\n"
     )
     (read,) = find_configurations(tmp_path / "sac.yml", Search(dt=Duration("20ms"))).configurations
     rows = {row.what: (row.value, row.meaning) for row in describe(read)}
-    assert rows["replay span"] == ("buffer_size 300000", "6000 s")
-    assert rows["warm-up time"] == ("learning_starts 10000", "200 s")
-    assert rows["time between updates"] == ("gradient_steps 64, train_freq 64", "0.08 s")
-    assert rows["target time constant"] == ("tau 0.02", f"{-0.08 / log(0.98):.3g} s")
+    all_of_4 = "{:.3g} s over all environments, {:.3g} s in each"
+    assert rows["replay span"] == ("buffer_size 300000", "6000 s over all environments, 1500 s in each")
+    assert rows["warm-up time"] == ("learning_starts 10000", all_of_4.format(200, 50))
+    assert rows["time between updates"] == ("gradient_steps 64, train_freq 64", all_of_4.format(0.08, 0.02))
+    constant = -0.08 / log(0.98)
+    assert rows["target time constant"] == ("tau 0.02", all_of_4.format(constant, constant / 4))
+    (tmp_path / "sac.yml").write_text("A: {n_timesteps: 1000000, buffer_size: 300000, tau: 0.02}\n")
+    (read,) = find_configurations(tmp_path / "sac.yml", Search(dt=Duration("20ms"))).configurations
+    assert ("replay span", "6000 s") in {(row.what, row.meaning) for row in describe(read)}, (
+        "of one alone nothing is said"
+    )
 
 
 @pytest.mark.parametrize(

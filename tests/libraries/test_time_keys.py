@@ -8,7 +8,8 @@ import pytest
 from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.libraries import LIBRARIES, given_cycle_time
-from cycletime.libraries.time_keys import PREFIXES, TIME_KEYS, carry_time_keys, environment_keys, stated_cycle_time
+from cycletime.libraries.names import PREFIXES
+from cycletime.libraries.time_keys import TIME_KEYS, carry_time_keys, environment_keys, stated_cycle_time
 from cycletime.rules import PPO, SAC
 
 ANYMAL: dict[str, Any] = {  # of Isaac Lab's velocity task, as params/env.yaml and params/agent.yaml have them
@@ -262,3 +263,90 @@ def test_a_memory_as_long_as_the_rollout_stays_so_with_the_cycle_time_and_the_en
     assert [alone[name] for name in said] == [48, 48, 200]
     other = PPO.from_("skrl", dt="20ms", n_envs=4096, **{**said, "memory.memory_size": 100}).at("10ms").to("skrl")
     assert "Kept: memory.memory_size 100 (not equal to rollouts)." in other.notes
+
+
+@pytest.mark.parametrize(
+    ("term", "at_half", "says"),
+    [
+        ("track_lin_vel_xy_exp", 1.0, "taken as a rate per second: rewards are multiplied by the cycle time"),
+        ("actoin_rate_l2", 1.0, "not known, so taken as a rate per second: check; did you mean action_rate_l2?"),
+        (
+            "termniation_penalty",
+            1.0,
+            "not known, so taken as a rate per second: check; did you mean termination_penalty?",
+        ),
+        ("terminatoin_penalty", 2.0, "a guess by its name, check; did you mean termination_penalty?"),
+        (
+            "torque_change_l2",
+            1.0,
+            "not known, so taken as a rate per second: check",
+        ),  # a squared difference, by its name
+        ("action_rate_of_arms", 2.0, "and that of smooth motion (/rho^2): a guess by its name, check"),
+        ("own_success", 2.0, "by its name an event, paid once, times the cycle time: check"),
+        ("open_drawer_bonus", 1.0, "taken as a rate per second: rewards are multiplied by the cycle time"),
+        ("joint_acc_l2", 1.0, "taken as a rate per second: rewards are multiplied by the cycle time"),
+    ],
+)
+@pytest.mark.parametrize("form", ["rewards.{}.weight", "env.rewards.{}.weight"])
+def test_a_guess_at_a_reward_s_kind_says_so_with_the_nearest_known_term(
+    term: str, at_half: float, says: str, form: str
+) -> None:
+    name = form.format(term)
+    said: dict[str, Any] = {name: 1.0}
+    (note,) = PPO.from_("isaac-lab", dt="20ms", num_steps_per_env=24, **said).at("10ms").to("isaac-lab").notes[-1:]
+    assert f"{name} 1 " in note
+    assert f"{says})." in note
+    assert ("-> 2 (" in note) == (at_half == 2)
+
+
+def test_a_misspelt_scale_of_playground_s_rewards_is_a_guess_too() -> None:
+    said: dict[str, Any] = {f"reward_config.scales.{name}": -1.0 for name in ("acton_rate", "tracking_lin_vel")}
+    notes = " ".join(PPO.from_("playground", dt="20ms", **said).at("10ms").to("playground").notes)
+    assert "scales.acton_rate -1 (not known, so taken as a rate per second: check; did you mean action_rate?)" in notes
+    assert "scales.tracking_lin_vel -1 (taken as a rate per second: " in notes
+
+
+@pytest.mark.parametrize("library", ["isaac-lab", "rl-games", "skrl"])
+@pytest.mark.parametrize("value", ["abc", None, [1.0, "x"]])
+def test_a_reward_s_weight_that_is_no_number_is_refused(library: str, value: object) -> None:
+    sizes: dict[str, Any] = {"num_steps_per_env": 24} if library == "isaac-lab" else {}
+    sizes |= {"horizon_length": 8, "minibatch_size": 8, "gamma": 1, "tau": 1} if library == "rl-games" else {}
+    name = "env.rewards.track_lin_vel_xy_exp.weight"
+    with pytest.raises(InputError, match=r"rewards\.track_lin_vel_xy_exp\.weight is .*: it must be a number\.$"):
+        PPO.from_(library, dt="20ms", **{**sizes, name: value})
+
+
+@pytest.mark.parametrize("value", ["auto", "${seed}", None, True])
+def test_what_a_library_or_another_program_fills_in_is_no_slip(value: object) -> None:
+    said: dict[str, Any] = {"experiment.write_interval": value}
+    assert PPO.from_("skrl", dt="20ms", **said).at("10ms").to("skrl")["experiment.write_interval"] == value
+
+
+@pytest.mark.parametrize("library", ["brax", "mujoco-playground"])
+@pytest.mark.parametrize("prefix", ["", "env.", "config.", "ppo."])
+def test_the_length_of_an_episode_is_carried_by_each_of_its_names(library: str, prefix: str) -> None:
+    said: dict[str, Any] = {f"{prefix}episode_length": 1000}
+    exported = PPO.from_(library, dt="20ms", **said).at("10ms").to(library)
+    assert (exported[f"{prefix}episode_length"], exported.unknown) == (2000, ())
+    assert any(f"Carried as well: {prefix}episode_length 1000 -> 2000" in note for note in exported.notes)
+
+
+@pytest.mark.parametrize("kind", [PPO, SAC])
+def test_rllib_s_former_names_come_back_as_the_current_ones(kind: type[PPO | SAC]) -> None:
+    read = kind.from_("rllib", dt="20ms", train_batch_size=4000)
+    assert (read.batch if isinstance(read, PPO) else read.minibatch) == 4000
+    carried = read.at("10ms")
+    exported = carried.to("rllib")
+    assert exported["train_batch_size_per_learner"] == (8000 if kind is PPO else 4000)
+    assert "train_batch_size" not in exported
+    says = "train_batch_size is a name of RLlib's old API stack, where it is of all learners together: the current one"
+    assert any(note.startswith(says) for note in carried.notes)
+    with pytest.raises(InputError, match="train_batch_size and train_batch_size_per_learner are the same setting"):
+        kind.from_("rllib", dt="20ms", train_batch_size=4000, train_batch_size_per_learner=2000)
+
+
+def test_settings_that_another_library_does_not_get_are_named() -> None:
+    carried = PPO.from_("brax", dt="20ms", **{"env.episode_length": 1000, "num_timesteps": 10}).at("10ms")
+    left = "Given in brax's words, and not in these: env.episode_length, num_timesteps."
+    assert left in carried.to("cleanrl").notes
+    assert left not in carried.to("brax").notes

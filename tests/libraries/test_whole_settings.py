@@ -6,6 +6,7 @@ import pytest
 
 from cycletime.errors import InputError
 from cycletime.libraries import LibraryValues
+from cycletime.libraries.parameters import plain_value
 from cycletime.rules import A2C, ALGORITHMS, DDPG, PPO, SAC, TD3, TQC, Rule, laws
 
 ARCHITECTURE = {"net_arch": {"pi": [64, 64], "vf": [64]}, "log_std_init": -2}
@@ -239,3 +240,16 @@ def test_a_large_count_that_is_the_user_s_to_set_is_whole() -> None:
     carried = SAC.from_("sb3", dt="20ms", learning_starts=10_000, sde_sample_freq=10).at("30ms").to("sb3")
     assert "learning_starts 10000 (would be 6667: it counts agent steps)" in " ".join(carried.notes)
     assert "sde_sample_freq 10 (would be 6.667: it counts agent steps)" in " ".join(carried.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        *(("1e6", 1_000_000), ("2.0", 2.0), ("-3", -3), ("1e-4", 1e-4), (".5", 0.5), ("none", None), ("True", True)),
+        *(("[10,15.5]", [10, 15.5]), ("[]", []), ("[a, 1]", ["a", 1]), ("[[1,2],[3,4]]", "[[1,2],[3,4]]")),
+        *(("lin_3e-4", "lin_3e-4"), ("", ""), ("1e", "1e")),
+    ],
+)
+def test_a_typed_value_is_what_it_looks_like(text: str, value: object) -> None:
+    read = plain_value(text)
+    assert (read, type(read)) == (value, type(value))

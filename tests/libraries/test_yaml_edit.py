@@ -347,3 +347,42 @@ def test_random_file_is_rewritten_right_or_refused(text: str, data: st.DataObjec
     untouched = [line for line in text.splitlines() if line.lstrip().startswith("#")]
     assert [line for line in new.splitlines() if line.lstrip().startswith("#")] == untouched
     assert rewrite_entry(new, env_id, changes) == (new, ())
+
+
+SHARED = """\
+A: &a
+  n_steps: 8
+  env_wrapper: &w
+    - some.Wrapper:
+        dt: 8ms  # one step
+    - some.Other
+B:
+  n_steps: 4
+  env_wrapper: *w  # as A
+C:
+  <<: *a
+  n_steps: 2
+"""
+NEW = [{"some.Wrapper": {"dt": "16ms"}}, "some.Other"]
+
+
+def test_what_an_entry_shares_is_written_out_below_its_key_where_it_differs_and_that_is_said() -> None:
+    new, notes = rewrite_entry(SHARED, "B", {"env_wrapper": NEW})
+    below = "  env_wrapper:  # as A\n  - some.Wrapper: {dt: 16ms}\n  - some.Other\n"
+    assert new == SHARED.replace("  env_wrapper: *w  # as A\n", below)
+    assert notes == ("env_wrapper is written out, since it differs now from what it shares as *w.",)
+
+
+def test_what_others_share_with_an_entry_moves_to_the_first_of_them_with_its_comments() -> None:
+    new, notes = rewrite_entry(SHARED, "A", {"env_wrapper": NEW, "n_steps": 16})
+    before, after = yaml.safe_load(SHARED), yaml.safe_load(new)
+    assert after == {**before, "A": {"n_steps": 16, "env_wrapper": NEW}}
+    assert new.startswith("A: &a\n  n_steps: 16\n  env_wrapper:\n  - some.Wrapper: {dt: 16ms}\n  - some.Other\nB:\n")
+    assert "B:\n  n_steps: 4\n  env_wrapper: &w\n    - some.Wrapper:\n        dt: 8ms  # one step\n" in new
+    assert notes[0] == "The anchor &w of env_wrapper moved to its next use, so that who shares it keeps its value."
+    assert "in C: inherited from A, it would have changed there." in notes[1]
+
+
+def test_in_brackets_what_differs_stays_on_its_line() -> None:
+    text = "A: {x: &w [{a: 1}], y: 2}\nB: {x: *w}\n"
+    assert rewrite_entry(text, "B", {"x": [{"a": 3}]})[0] == text.replace("*w", "[{a: 3}]")

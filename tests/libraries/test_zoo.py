@@ -172,7 +172,7 @@ def test_the_same_time_written_in_two_ways_is_no_change() -> None:
             "A",
             "ppo",
             [],
-            "A: n_timesteps is '1e6': it must be a number of at least 1; YAML reads a number from !!float 1e6",
+            "n_timesteps is '1e6': it must be a whole number of at least 1; YAML reads a number from !!float 1e6",
         ),
         ("A: {}\n", "A", "dqn", [], "'dqn' is not an algorithm with a rule: give one of ppo, sac, a2c"),
         ("A: {}\n", "A", "td4", [], "td3, ddpg; did you mean td3?"),

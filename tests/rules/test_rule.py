@@ -11,7 +11,7 @@ import pytest
 
 from cycletime.agents import agent_for
 from cycletime.errors import InputError
-from cycletime.rules import A2C, PPO, SAC, TD3, Rule, laws
+from cycletime.rules import A2C, ALGORITHMS, PPO, SAC, TD3, Law, Rule, laws
 
 CANDIDATE = Rule(
     "floor-6",
@@ -135,7 +135,8 @@ def test_a_rule_that_does_not_fit_is_refused() -> None:
         PPO(dt="16ms").at("4ms", Rule("mine", {"replay_capacity": laws.COUNT}))
     with pytest.raises(InputError, match=r"^'dt-aware' is the name of another rule of ppo: give yours its own"):
         PPO(dt="16ms").at("4ms", Rule("dt-aware", {"batch": laws.COUNT}))
-    for field, law, value in (("batch", laws.rho_power(-1000), 2000), ("target_entropy", laws.POWER, -2)):
+    own = Law("a root of one's own", "x0^rho", "nowhere", laws.POWER.compute)  # and so of any value
+    for field, law, value in (("batch", laws.rho_power(-1000), 2000), ("target_entropy", own, -2)):
         kind = PPO if field == "batch" else SAC
         with pytest.raises(
             InputError, match=rf"^{field} {value} cannot be carried from 16ms to 4ms: it would be (inf|nan) "
@@ -143,3 +144,48 @@ def test_a_rule_that_does_not_fit_is_refused() -> None:
             kind(dt="16ms", **{field: value}).at("4ms", Rule("odd", {field: law}))  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"^learning_rate 0.0003 cannot be carried from 16ms to 1us: it would be inf"):
         PPO(dt="16ms").at("1us", Rule("steep", {"learning_rate": laws.rho_power(-1000)}))
+
+
+RATES = "kept, count, proportional, grown, square-root, times-square-root, rho-power, capped-rho-power"
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "law", "which"),
+    [
+        (PPO, "batch", laws.POWER, f"a count or rate: give one of {RATES}"),
+        (PPO, "minibatch", laws.SMOOTHING, f"a count or rate: give one of {RATES}"),
+        (PPO, "learning_rate", laws.CAPPED_POWER, f"a count or rate: give one of {RATES}"),
+        (PPO, "discount", laws.COUNT, "a decay per step: give one of kept, power, capped-power"),
+        (PPO, "trace_decay", laws.rho_power(-0.5), "a decay per step: give one of kept, power, capped-power"),
+        (
+            SAC,
+            "target_smoothing",
+            laws.power_with_floor(6),
+            "a smoothing per update: give one of kept, smoothing, grown-",
+        ),
+        (SAC, "target_entropy", laws.ROOT, "an entropy: give one of kept"),
+    ],
+)
+def test_a_law_that_makes_no_sense_of_a_value_is_refused_with_those_that_do(
+    kind: type[PPO | SAC], field: str, law: Law, which: str
+) -> None:
+    says = f"Rule 'mine' has {law.formula} for {field}, which is {which}"
+    with pytest.raises(InputError) as refused:
+        kind(dt="16ms").at("4ms", Rule("mine", {field: law}))
+    assert str(refused.value).startswith(says)
+
+
+def test_all_rules_that_come_with_the_package_make_sense() -> None:
+    for kind in ALGORITHMS.values():
+        for rule in kind.rules.values():
+            rule.refuse_misfits({each.field: each.kind for each in kind.quantities})
+        for part in kind.parts.values():
+            (value,) = (each for each in kind.quantities if each.field == part.field)
+            assert all(not law.kinds or value.kind in law.kinds for law in (part.law, *part.with_updates.values()))
+
+
+def test_what_is_said_of_a_power_of_rho_holds_of_any_value() -> None:
+    assert laws.rho_power(-0.25).source.startswith(
+        "a power of one's own; our own search tried it for the learning rate alone"
+    )
+    PPO(dt="16ms", clip=0.2).at("4ms", Rule("mine", {"clip": laws.rho_power(-0.25)}))

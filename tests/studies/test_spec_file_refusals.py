@@ -238,7 +238,11 @@ def test_a_study_of_python_is_kept_only_if_it_can_be_read_again(tmp_path: Path) 
         (["mine"], {"mine": {"gamma": "power"}}, "; gamma is discount here."),
         (["scaled"], {"scaled": {"batch": "kept"}}, "'scaled' is the name of another rule of ppo: give yours its own."),
         (["mine"], {"mine": {"discount": "x0^2"}}, "own_rules has discount of 'mine': 'x0^2' is no law"),
-        (["mine"], {"mine": {"discount": "per second, of a count"}}, "discount is 3.96: it must be a number in (0, 1]"),
+        (
+            ["mine"],
+            {"mine": {"discount": "per second, of a count"}},
+            "has x0 / rho for discount, which is a decay per step",
+        ),
     ],
 )
 def test_own_rules_that_make_no_sense_are_refused(rules: list[str], own: dict[str, Any], says: str) -> None:

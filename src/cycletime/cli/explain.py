@@ -85,18 +85,14 @@ def _lines(explained: Sequence[tuple[Configuration, list[Finding]]]) -> list[str
     for finding, names in sorted(grouped.items(), key=lambda each: RANKS.index(each[0].rank)):
         alike = [each for each in grouped if (each.rank, each.kind) == (finding.rank, finding.kind)]
         if finding.rank != "note" or finding in alike[:_MOST_NOTES]:
-            lines += ["", f"{finding.rank}: {finding.sentence}", *_place_lines(finding, names, len(explained) > 1)]
+            more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+            where = ", ".join(names[:_MOST_NAMES]) + more if len(explained) > 1 else ""
+            lines += ["", f"{finding.rank}: {finding.sentence}", *(f"  {at}" for at in (finding.place, where) if at)]
         elif finding == alike[-1]:
             lines += ["", f"note: {len(alike) - _MOST_NOTES} more like it; --json has all of them."]
     counts = Counter(finding.rank for finding in grouped)
     said = ", ".join(f"{counts[rank]} {rank}{'' if counts[rank] == 1 else 's'}" for rank in RANKS)
     return [*lines, "", f"Findings: {said}."]
-
-
-def _place_lines(finding: Finding, names: Sequence[str], several: bool) -> list[str]:
-    others = len(names) - _MOST_NAMES
-    where = ", ".join(names[:_MOST_NAMES]) + (f" and {others} more" if others > 0 else "")
-    return [f"  {text}" for text in (finding.place, where if several else "") if text]
 
 
 def _whole(one: Configuration) -> list[str]:

@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, make_dataclass, replace
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, arg, subcommand
 
-from cycletime.cli.options import (
-    NO_NAMES,
-    Count,
-    NameListOption,
-    OwnRulesFile,
-    Rate,
-    RuleOption,
-    Text,
-    parse_whole_number,
-    select_rule,
-)
+from cycletime.cli.options import NO_NAMES, Count, NameListOption, OwnRulesFile, Rate, RuleOption, Text, select_rule
 from cycletime.cli.transfer_file import TransferFile
 from cycletime.duration import DurationLike
 from cycletime.errors import InputError
 from cycletime.libraries import LIBRARIES, given_cycle_time, read_settings
 from cycletime.libraries.names import library_name
 from cycletime.libraries.on_policy import notes_on_environments
+from cycletime.libraries.parameters import plain_value
 from cycletime.libraries.time_keys import cycle_time_names
 from cycletime.rules import A2C, ALGORITHMS, PPO, Hyperparameters
 from cycletime.rules.hyperparameters import explain_values, nest_names, transfer_as_json
@@ -49,6 +41,8 @@ class TransferValues:
     """The cycle time to carry them to."""
     explain: bool = False
     """Print also where each formula comes from, and what the other rules give."""
+    form: Annotated[Literal["table", "overrides"], arg(name="as")] = "table"
+    """Print the table, or the library's words as its command line takes them, with the table on standard error."""
     json: bool = False
     """Print JSON instead of the table."""
     own_rules: OwnRulesFile = None
@@ -73,35 +67,43 @@ class TransferValues:
 
     def run(self) -> int:
         target = self.library or next(iter(self.from_library), None)
-        if self.n_envs is not None and target is None:
-            raise InputError(f"--num-envs {self.n_envs} matters to a library's words only: name one with --for.")
-        typed = {each.name: getattr(self, each.name, None) for each in fields(self.kind)}
-        typed = {name: value for name, value in typed.items() if value is not None}
+        as_words = self.form if self.form == "overrides" else None
+        for option, value in (("num-envs", self.n_envs), ("to-num-envs", self.to_num_envs), ("as", as_words)):
+            if value is not None and target is None:
+                raise InputError(f"--{option} {value} matters to a library's words only: name one with --for.")
+        given = ((each.name, getattr(self, each.name, None)) for each in fields(self.kind))
+        typed = {name: value for name, value in given if value is not None}
         before, notes, n_envs = _before(self, typed)
         if isinstance(before, PPO | A2C) and before.batch < (n_envs or 1):
             least = f"{n_envs} environments collect at least {n_envs} samples in a batch, one step of each"
             raise InputError(f"--batch is {before.batch}: {least}, so give at least that, or fewer --num-envs.")
         carried = before.at(self.to_dt, select_rule(self.rule, self.own_rules), self.also)
         if self.to_num_envs is not None:
-            if target is None:
-                raise InputError(f"--to-num-envs {self.to_num_envs} is for a library's words: name one with --for.")
             check_count("to_num_envs", self.to_num_envs)
         exported = carried.to(target, self.to_num_envs or n_envs) if target else None
         if exported and self.to_num_envs and not (self.from_library and "batch" in typed):  # who says one has chosen
             old = before.library_source.n_envs if before.library_source else n_envs or 1
             words = LIBRARIES[exported.library][self.kind.algorithm]
             notes = (*notes, *notes_on_environments(words, before, carried, old, self.to_num_envs))
-        says_number = any(name.endswith("num_envs") for name in exported or ())
-        if exported and exported.library == "isaac-lab" and self.to_num_envs is not None and not says_number:
-            number = {"env.scene.num_envs": self.to_num_envs}  # else the rollouts would make another batch
-            exported = replace(exported, by_name={**exported, **number})
+        if exported and exported.library == "isaac-lab":
+            from cycletime.libraries.command_line import full_names
+
+            is_said = self.to_num_envs is None or any(name.endswith("num_envs") for name in exported)
+            number = {} if is_said else {"num_envs": self.to_num_envs}  # else the rollouts would make another batch
+            exported = replace(exported, by_name=full_names("isaac-lab", self.kind.algorithm, {**exported, **number}))
         names = cycle_time_names(exported.library) if exported and carried.dt != before.dt else ""
         if exported and names and not given_cycle_time(exported.library, exported):
             notes = (*notes, f"Set {names} so that the cycle time is {carried.dt}.")
         if self.json:
             print(json.dumps(transfer_as_json(carried, notes, exported), indent=2))
-        else:
-            print(explain_values(carried, notes, exported, self.explain))
+            return 0
+        if exported and as_words:
+            from cycletime.libraries.command_line import override_words
+
+            overrides, left = override_words(exported.library, self.kind.algorithm, exported)
+            notes = (*notes, *left)
+            print("\n".join(overrides), flush=True)
+        print(explain_values(carried, notes, exported, self.explain), file=sys.stderr if as_words else sys.stdout)
         return 0
 
 
@@ -134,7 +136,8 @@ def _before(options: TransferValues, given: Mapping[str, Any]) -> tuple[Hyperpar
     whole = {**said, **nest_names(said)}
     number, source = LIBRARIES[library_name(library)][kind.algorithm].n_envs, values.library_source
     no_default = [number.name] if number and (options.n_envs is not None or number.default is None) else []
-    words_used = {name: value for name, value in values.to(library).items() if name not in (*whole, *no_default)}
+    left_out = {*whole, *no_default, *(source.values if source else ())}
+    words_used = {name: value for name, value in values.to(library).items() if name not in left_out}
     notes = () if given else _notes_on_baseline(words_used, {}, f"the default of {library}")
     return replace(values, **given), notes, options.n_envs
 
@@ -148,43 +151,29 @@ def _settings(words: list[str]) -> dict[str, Any]:
         if name in said:
             raise InputError(f"--from-library: {name} is given twice.")
         if name in _OPTIONS_INSTEAD:
-            raise InputError(
-                f"--from-library: {word} is not one of a library's words: write {_OPTIONS_INSTEAD[name]} {text}."
-            )
-        said[name] = _value(text)
+            raise InputError(f"--from-library: {word} is no word of a library: write {_OPTIONS_INSTEAD[name]} {text}.")
+        said[name] = plain_value(text)
     return said
 
 
-def _value(text: str) -> object:
-    """A number where it is one, 1e6 a whole one, as counts must be; whatever else is given back as it was typed."""
-    for number in (int, parse_whole_number if "e" in text.lower() else float, float):
-        try:
-            return number(text)
-        except ValueError:
-            continue
-    return {"true": True, "false": False, "none": None}.get(text.lower(), text)
-
-
-def _tuned(
-    options: TransferValues, stated: DurationLike | None
-) -> tuple[DurationLike, dict[str, Any], TunedValues | None]:
+def _tuned(asked: TransferValues, said: DurationLike | None) -> tuple[DurationLike, dict[str, Any], TunedValues | None]:
     """The cycle time that values were tuned at; a file's values, with what it sets for the parts; all that it has."""
-    if options.tuned is None:
-        from_dt = stated if options.from_dt is None else options.from_dt
+    if asked.tuned is None:
+        from_dt = said if asked.from_dt is None else asked.from_dt
         if from_dt is None:
-            if words := options.from_library[1:]:  # of which one may be misspelt
-                read_settings(options.kind, options.from_library[0], "1s", options.n_envs, _settings([*words]))
-            names = cycle_time_names(library_name(next(iter(options.from_library), "")))
+            if words := asked.from_library[1:]:  # of which one may be misspelt
+                read_settings(asked.kind, asked.from_library[0], "1s", asked.n_envs, _settings([*words]))
+            names = cycle_time_names(library_name(next(iter(asked.from_library), "")))
             instead = f"{names} in the library's words" if names else "--tuned"
             raise InputError(f"--from is missing: say at which cycle time the values were tuned, or give {instead}.")
         return from_dt, {}, None
     from cycletime.training.toml_files import read_tuned
 
-    kind = options.kind
-    read = read_tuned(options.tuned).of(kind.algorithm)
-    if options.from_dt is not None:
-        raise InputError(f"--from is {options.from_dt}: the file of --tuned says it already, so leave one out.")
-    fields = [kind.parts[name].field for name in options.also if name in kind.parts]
+    kind = asked.kind
+    read = read_tuned(asked.tuned).of(kind.algorithm)
+    if asked.from_dt is not None:
+        raise InputError(f"--from is {asked.from_dt}: the file of --tuned says it already, so leave one out.")
+    fields = [kind.parts[name].field for name in asked.also if name in kind.parts]
     parts = {name: read.others[name] for name in fields if name in read.others}
     return read.dt, {**parts, **read.values}, read
 
@@ -236,14 +225,8 @@ def _command(kind: type[Hyperparameters]) -> Any:  # noqa: ANN401 - an annotatio
     options.append(("also", Annotated[NameListOption, also], field(default=NO_NAMES)))
     rules = f", by {kind.rules_of}'s rules" if kind.rules_of else ""
     about = f"Carry {kind.algorithm.upper()}'s hyper-parameters to another cycle time{rules}."
-    made = make_dataclass(
-        f"Transfer{kind.__name__}",
-        options,
-        bases=(TransferValues,),
-        namespace={"kind": kind, "__doc__": about},
-        frozen=True,
-        kw_only=True,
-    )
+    name, inside = f"Transfer{kind.__name__}", {"kind": kind, "__doc__": about}
+    made = make_dataclass(name, options, bases=(TransferValues,), namespace=inside, frozen=True, kw_only=True)
     return Annotated[made, subcommand(kind.algorithm)]
 
 

@@ -121,7 +121,7 @@ class TransferFile:
 def _diff(carried: CarriedConfiguration, path: Path, name: str, text: str) -> str:
     """A unified diff, with the reasons before it, where 'patch' passes over them."""
     before = next(file.text for file in carried.before.files if file.path == path)
-    changes = [each for each in carried.changes if each.file.path == path and each.treatment == "carried"]
+    changes = [each for each in carried.carried if each.file.path == path]
     reasons = [f"# {each.name}: {_value(each.old)} -> {_value(each.new)}: {each.reason}\n" for each in changes]
     lines = unified_diff(before.splitlines(keepends=True), text.splitlines(keepends=True), name, name)
     return "".join([*reasons, *(line if line.endswith("\n") else f"{line}\n" for line in lines)])
@@ -135,14 +135,13 @@ def _explained(carried: CarriedConfiguration, notes: tuple[str, ...], details: b
     number = f", {n_envs} environment{'s' if n_envs > 1 else ''}" if n_envs else ""
     what = " ".join(part for part in parts if part)
     title = f"{read.name}: {what} at {carried.from_dt}{stated}{number}"
-    changed = [each for each in carried.changes if each.treatment == "carried"]
     blocks = [title]
     if carried.values is not None:
         told = explain_values(carried.values, (), None, details, environment_left=read.environment is None)
         blocks.append(told.replace("give --tuned FILE", f"run 'cycletime transfer {read.algorithm} --tuned FILE'"))
-    by_file = {file.path: [each for each in changed if each.file == file] for file in read.files}
+    by_file = {file.path: [each for each in carried.carried if each.file == file] for file in read.files}
     blocks += ["\n".join([str(path), *_rows(rows)]) for path, rows in by_file.items() if rows]
-    if not changed:
+    if not carried.carried:
         blocks.append("Nothing changes.")
     if yours := [each for each in carried.changes if each.treatment == "yours"]:
         blocks.append("\n".join(["NOT carried: set these yourself, if the reason holds", *_rows(yours)]))

@@ -11,6 +11,7 @@ from math import isfinite
 from typing import Any
 
 from cycletime.libraries.names import DISPLAY_NAMES, LIBRARIES
+from cycletime.libraries.synonyms import our_fields
 from cycletime.rules import ALGORITHMS, quantities
 from cycletime.rules.hyperparameters import Hyperparameters
 from cycletime.rules.laws import ENTROPY_FORMULA
@@ -33,6 +34,7 @@ def calculator_data() -> dict[str, Any]:
             library: {
                 "spoken": DISPLAY_NAMES.get(library, library),
                 "algorithms": {algorithm: _tagged(words) for algorithm, words in tables.items()},
+                "fields": {algorithm: our_fields(library, algorithm) for algorithm in tables},
             }
             for library, tables in LIBRARIES.items()
         },

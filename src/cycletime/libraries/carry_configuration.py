@@ -5,36 +5,24 @@ The agent's values follow a rule; the rest follows what `cycletime.libraries.tim
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import inf
 from pathlib import Path
-from shlex import quote as quote_word
 from typing import Any, NamedTuple
 
 from cycletime.duration import Duration, DurationLike
 from cycletime.errors import InputError, quote
-from cycletime.libraries import export_values, read_settings
+from cycletime.libraries import export_values, read_settings, time_keys
 from cycletime.libraries.config_edit import changed_document, is_editable, rewrite_file
 from cycletime.libraries.config_files import ConfigFile
-from cycletime.libraries.configuration import Configuration, Side
+from cycletime.libraries.configuration import MJLAB_DEFAULT, Configuration, Side
 from cycletime.libraries.names import LIBRARIES, table_names
 from cycletime.libraries.on_policy import MANY_ENVIRONMENTS, ONE_ENVIRONMENT, notes_on_environments
 from cycletime.libraries.parameters import PICKLED
 from cycletime.libraries.plain_yaml import KeyPath
 from cycletime.libraries.synonyms import our_fields
-from cycletime.libraries.time_keys import (
-    TIME_NOTES,
-    TimeChange,
-    Treatment,
-    canonical_names,
-    carry_time_keys,
-    check_physics,
-    cycle_time_names,
-    environment_keys,
-)
+from cycletime.libraries.time_keys import TimeChange
 from cycletime.libraries.yaml_edit import value_at
 from cycletime.libraries.zoo import NOISE, as_zoo_file, with_cycle_time_wrapper
 from cycletime.rules import ALGORITHMS, Rule
@@ -44,11 +32,6 @@ from cycletime.rules.sac import SAC, OffPolicy
 
 _MOST_NAMED = 5
 _MINIBATCHES = "n_minibatches"
-_PLAYGROUND_FLAGS = (
-    *("num_timesteps", "reward_scaling", "episode_length", "unroll_length", "num_minibatches", "discounting"),
-    *("learning_rate", "num_envs", "batch_size", "clipping_epsilon"),
-)
-"""What of its trainer's settings the command line of MuJoCo Playground takes."""
 
 
 class Change(NamedTuple):
@@ -57,7 +40,7 @@ class Change(NamedTuple):
     """None where the file does not say it."""
     new: Any
     """Of one that is the user's to set, what it would be."""
-    treatment: Treatment
+    treatment: time_keys.Treatment
     reason: str
     file: ConfigFile
     path: KeyPath
@@ -80,8 +63,12 @@ class CarriedConfiguration:
     rewritten: Mapping[Path, ConfigFile] = field(default_factory=dict)
     """By path, files that are written in another form than they were read in."""
 
+    @property
+    def carried(self) -> list[Change]:
+        return [each for each in self.changes if each.treatment == "carried"]
+
     def changed(self) -> dict[str, Any]:
-        return {each.name: each.new for each in self.changes if each.treatment == "carried"}
+        return {each.name: each.new for each in self.carried}
 
     def texts(self) -> tuple[dict[Path, str], tuple[str, ...]]:
         """By file, its text with the new values; and notes on how they were written."""
@@ -97,33 +84,27 @@ class CarriedConfiguration:
 
     def overrides(self) -> tuple[list[str], tuple[str, ...]]:
         """Words for the library's command line, and a note on what has none there."""
-        library, sections, file = self.before.library, self.before.sections, self.before.files[0]
-        changes = [each for each in self.changes if each.treatment == "carried"]
-        if library in ("brax", "mujoco-playground") or self.before.environment == "mujoco-playground":
-            return self._playground_flags(changes)
-        of_mjlab = self.before.environment == "mjlab"
-        dashes = "--" if file.kind == "flags" or library in ("cleanrl", "lerobot") or of_mjlab else ""
+        from cycletime.libraries.command_line import PLAYGROUNDS, as_words, playground_words
+
+        library, environment, file = self.before.library or "", self.before.environment, self.before.files[0]
+        sections = self.before.sections
+        if library in PLAYGROUNDS or environment == "mujoco-playground":
+            agent, env = (
+                {each.name.removeprefix(sections[side].prefix): each.new for each in self.carried if each.side == side}
+                for side in ("agent", "environment")
+            )
+            return playground_words(agent, env)
+        prefix = ""
         if len(sections) == 1 and not any(each.prefix for each in sections.values()):  # a file of Isaac Lab's alone
             of_agent = library in MANY_ENVIRONMENTS or file.path.name == "agent.yaml"
-            dashes += "env." if self.before.environment else "agent." if of_agent else ""
-        names = [each.name.replace("_", "-") if library == "cleanrl" else each.name for each in changes]
-        texts = [str(each.new).replace(" ", "") for each in changes]  # a list is one word
-        return [f"{dashes}{name}={text}" for name, text in zip(names, texts, strict=True)], ()
-
-    def _playground_flags(self, changes: list[Change]) -> tuple[list[str], tuple[str, ...]]:
-        local = [(each.name.removeprefix(self.before.sections[each.side].prefix), each) for each in changes]
-        environment = {name: each.new for name, each in local if each.side == "environment"}
-        flags = {name: each.new for name, each in local if each.side == "agent" and name in _PLAYGROUND_FLAGS}
-        left = [f"{name} {each.new}" for name, each in local if name not in flags and each.side == "agent"]
-        if environment:
-            flags["playground_config_overrides"] = quote_word(json.dumps(environment, separators=(",", ":")))
-        note = f"Playground's trainers have no flag for {', '.join(left)}: set it in the trainer's configuration."
-        return [f"--{name}={value}" for name, value in flags.items()], (note,) if left else ()
+            prefix = "env." if environment else "agent." if of_agent else ""
+        named = {prefix + each.name: each.new for each in self.carried}
+        return as_words(library, named, file.kind == "flags" or environment == "mjlab"), ()
 
     def _by_file(self) -> Iterator[tuple[ConfigFile, dict[KeyPath, Any]]]:
         for read in self.before.files:
-            carried = [each for each in self.changes if each.file == read and each.treatment == "carried"]
-            yield self.rewritten.get(read.path, read), {each.path: each.new for each in carried}
+            changed = {each.path: each.new for each in self.carried if each.file == read}
+            yield self.rewritten.get(read.path, read), changed
 
 
 def carry_configuration(
@@ -151,7 +132,9 @@ def carry_configuration(
     after_dt = before_dt if to_dt is None else Duration(to_dt)
     n_envs = _n_envs(configuration, n_envs)
     if n_envs is None and (to_num_envs or configuration.library == "rl-games"):
-        raise InputError(f"{configuration.name} does not say the number of environments: give --num-envs.")
+        default = configuration.default_n_envs
+        what = f"says {default.text}, {MJLAB_DEFAULT}" if default else "does not say the number of environments"
+        raise InputError(f"{configuration.name} {what}: give --num-envs{', 1 where that is meant' if default else ''}.")
     transfer = _Transfer(configuration, before_dt, after_dt, n_envs, to_num_envs, rule, part_names(also), action_size)
     _check_physics(configuration, before_dt, after_dt)
     values, rows, notes = transfer.carry_agent() if configuration.library else (None, [], [])
@@ -166,7 +149,7 @@ def carry_configuration(
 
 def _check_physics(configuration: Configuration, before_dt: Duration, after_dt: Duration) -> None:
     said = {**{name: each.value for name, each in configuration.canonical.items()}, **configuration.of("environment")}
-    check_physics(configuration.environment or configuration.library or "", said, before_dt, after_dt)
+    time_keys.check_physics(configuration.environment or configuration.library or "", said, before_dt, after_dt)
 
 
 def _from_dt(configuration: Configuration, given: DurationLike | None) -> Duration:
@@ -176,15 +159,13 @@ def _from_dt(configuration: Configuration, given: DurationLike | None) -> Durati
     stated = configuration.cycle_time
     if stated is None and given is None:
         library = configuration.environment or configuration.library or ""
-        names = cycle_time_names(library)
+        names = time_keys.cycle_time_names(library)
         more = f", or give files that say {names}" if names else ""
         if library == "stable-baselines3":
             more = ", which is env.unwrapped.dt of Gymnasium's MuJoCo tasks"
         raise InputError(f"{configuration.name} does not say its cycle time: give it with --from{more}.")
     if stated and given is not None and stated[0] != Duration(given):
-        raise InputError(
-            f"{stated[1]} is a cycle time of {stated[0]}, and --from is {Duration(given)}: leave that out."
-        )
+        raise InputError(f"{stated[1]} is a cycle time of {stated[0]}, and --from is {Duration(given)}: leave it out.")
     return stated[0] if stated else Duration(given)  # type: ignore[arg-type]  # one of them is there
 
 
@@ -259,48 +240,42 @@ class _Transfer:
         library, before = self.library, self.read()
         after = before.at(self.to_dt, self.rule, self.also)
         exported = export_values(_without_noise(after), library, self.to_num_envs or self.n_envs)
-        times = self._time_changes(library, exported.time_changes)
-        rows = self._rule_changes(library, exported, {each.name for each in times}, before, after)
-        rows += self._time_rows("agent", times)
-        notes = [note for note in exported.notes if not note.startswith(TIME_NOTES)]
+        times = self._time_changes(exported.time_changes)
+        changed = self._changed_by_rule(exported, {each.name for each in times}, before, after)
+        why = {name: self._reason(name, before, after) for name in changed}
+        by_rule = [TimeChange(name, None, new, "carried", why[name]) for name, new in changed.items()]
+        rows = self._rows("agent", [*by_rule, *times])
+        notes = [note for note in exported.notes if not note.startswith(time_keys.TIME_NOTES)]
         if "memory.memory_size" in configuration.of("agent"):
             notes = [note for note in notes if "RandomMemory" not in note]  # the file says it: -1, or as the rollout
         if self.to_num_envs is not None:
             words = LIBRARIES[library].get(algorithm)
             notes += notes_on_environments(words, before, after, self.n_envs or 1, self.to_num_envs)
-        if self.n_envs is None and (configuration.environment or library in MANY_ENVIRONMENTS):
+        if self.n_envs is None and (default := configuration.default_n_envs):
+            notes.append(f"{default.text} is {MJLAB_DEFAULT}: the batch is that of one. Give --num-envs.")
+        elif self.n_envs is None and (configuration.environment or library in MANY_ENVIRONMENTS):
             notes.append(ONE_ENVIRONMENT)
         if configuration.is_zoo_entry:
             rows, more = self._with_wrapper(rows)
             notes += more
         return after, rows, notes
 
-    def _rule_changes(
-        self,
-        library: str,
-        exported: Mapping[str, Any],
-        others: Collection[str],
-        before: Hyperparameters,
-        after: Hyperparameters,
-    ) -> list[Change]:
+    def _changed_by_rule(
+        self, exported: Mapping[str, Any], others: Collection[str], before: Hyperparameters, after: Hyperparameters
+    ) -> dict[str, Any]:
         """Settings that are others now by the rule; what a file does not say is the library's default."""
-        words = LIBRARIES[library].get(after.algorithm)
+        words = LIBRARIES[self.library].get(after.algorithm)
         usual = getattr(words, "defaults", {})
-        old = export_values(_without_noise(before), library, self.n_envs)
+        old = export_values(_without_noise(before), self.library, self.n_envs)
         known = {name: value for name, value in {**usual, **old}.items() if value is not None or name not in usual}
         left, number = {*others}, (words.n_envs.name,) if words and words.n_envs else ()
         left |= {"batch_size"} if _MINIBATCHES in old else set()  # which Isaac Lab makes of the others
         new = {name: value for name, value in exported.items() if name not in left and not name.endswith(number)}
-        # By identity first, since a value that is not a number differs from itself.
-        changed = {
-            name: value for name, value in new.items() if value is not known.get(name) and value != known.get(name)
-        }
+        # As tuples, which compare by identity first: a value that is not a number differs from itself.
+        changed = {name: value for name, value in new.items() if (value,) != (known.get(name),)}
         if isinstance(before, OffPolicy) and before.noise_std != after.stated().get(NOISE):
             changed[NOISE] = after.stated()[NOISE]
-        return [
-            self._change("agent", name, value, self._reason(library, name, before, after))
-            for name, value in changed.items()
-        ]
+        return changed
 
     @property
     def library(self) -> str:
@@ -311,23 +286,16 @@ class _Transfer:
         """The agent's values at its own cycle time."""
         configuration, library, kind = self.configuration, self.library, ALGORITHMS[self.configuration.algorithm or ""]
         settings = configuration.of("agent")
-        length = settings.get("n_timesteps", 1) if configuration.is_zoo_entry else 1
-        if isinstance(length, bool) or not isinstance(length, int | float) or not 1 <= length < inf:
-            text = f"; YAML reads a number from !!float {length}" if isinstance(length, str) else ""
-            raise InputError(
-                f"{configuration.env_id}: n_timesteps is {length!r}: it must be a number of at least 1{text}."
-            )
         words = LIBRARIES[library].get(kind.algorithm)
         number = words.n_envs.name if words and words.n_envs else "n_envs"
-        names = canonical_names(library, settings, {number})
+        names = time_keys.canonical_names(library, settings, {number})
         said = {name: value for name, value in settings.items() if names[name] not in (number, "n_envs")}
         said |= dict.fromkeys(table_names(words) & {*self.configuration.unread}, PICKLED)
         if _MINIBATCHES in said and library == "stable-baselines3":  # Isaac Lab's, which makes a batch_size of it
             rollouts, count = said.get("n_steps"), said[_MINIBATCHES]
             if not isinstance(rollouts, int) or not isinstance(count, int) or count < 1 or self.n_envs is None:
-                raise InputError(
-                    f"{self.configuration.name} counts mini-batches ({_MINIBATCHES}): give n_steps, and --num-envs."
-                )
+                asks = "give n_steps, and --num-envs"
+                raise InputError(f"{configuration.name} counts mini-batches ({_MINIBATCHES}): {asks}.")
             said["batch_size"] = int(Fraction(rollouts * self.n_envs, count))
         if self.action_size is not None and issubclass(kind, SAC):
             said["action_size"] = self.action_size
@@ -342,16 +310,16 @@ class _Transfer:
             )
         return replace(values, noise_std=noise)
 
-    def _time_changes(self, library: str, found: Collection[TimeChange]) -> list[TimeChange]:
+    def _time_changes(self, found: Collection[TimeChange]) -> list[TimeChange]:
         """Those of the agent's side; how rewards are to be scaled depends on how the environment pays them."""
-        if library != "mujoco-playground" or self.rho == 1:
+        if self.library != "mujoco-playground" or self.rho == 1:
             return list(found)
         settings = self.configuration.of("agent")
         both = {**settings, **self.configuration.of("environment")}
-        keys = environment_keys(library, both, trainer=True)
+        keys = time_keys.environment_keys(self.library, both, trainer=True)
         tables = table_names(self.configuration.table)
         left = [name for name in settings if name not in tables]
-        return carry_time_keys(library, settings, self.rho, left, keys)
+        return time_keys.carry_time_keys(self.library, settings, self.rho, left, keys)
 
     def _with_wrapper(self, rows: list[Change]) -> tuple[list[Change], list[str]]:
         """What the Zoo has besides: a wrapper that makes the cycle; and a saved configuration becomes an entry."""
@@ -380,41 +348,38 @@ class _Transfer:
         if environment is None:
             return []
         settings = self.configuration.of("environment")
-        keys = environment_keys(environment, settings, trainer=False)
+        keys = time_keys.environment_keys(environment, settings, trainer=False)
         envs = Fraction(self.to_num_envs or 1, (self.n_envs if self.to_num_envs else None) or 1)
-        return self._time_rows(
-            "environment", carry_time_keys(environment, settings, self.rho, list(settings), keys, envs)
-        )
+        changes = time_keys.carry_time_keys(environment, settings, self.rho, list(settings), keys, envs)
+        return self._rows("environment", changes)
 
     def carry_num_envs(self) -> list[Change]:
         if self.to_num_envs is None or self.to_num_envs == self.n_envs:
             return []
         names = ("scene.num_envs", "n_envs", "num_envs", "params.config.num_actors")
-        return [
-            self._change(side, name, self.to_num_envs, "as asked")
-            for side in self.configuration.sections
-            for name, value in self.configuration.of(side).items()
-            if name in names and value == self.n_envs
-        ]
+        written = 1 if self.configuration.default_n_envs else self.n_envs
+        rows: list[Change] = []
+        for side in self.configuration.sections:
+            said = [name for name, value in self.configuration.of(side).items() if name in names and value == written]
+            rows += self._rows(side, [TimeChange(name, None, self.to_num_envs, "carried", "as asked") for name in said])
+        return rows
 
-    def _change(
-        self, side: Side, local_name: str, new: object, reason: str, treatment: Treatment = "carried"
-    ) -> Change:
-        root = self.configuration.sections[side]
-        name, path = root.prefix + local_name, (*root.path, *local_name.split("."))
-        setting = self.configuration.settings.get(name)  # None of what the file leaves to the library
-        old, path = (setting.value, setting.path) if setting else (None, path)
-        return Change(name, old, new, treatment, reason, root.file, path, side)
+    def _rows(self, side: Side, changes: Collection[TimeChange]) -> list[Change]:
+        """Changes by their full names, with what the files say and where."""
+        root, rows = self.configuration.sections[side], []
+        for each in changes:
+            setting = self.configuration.settings.get(root.prefix + each.name)
+            path = setting.path if setting else (*root.path, *each.name.split("."))  # left to the library
+            said = (root.prefix + each.name, setting.value if setting else None, each.new, each.treatment, each.reason)
+            rows.append(Change(*said, root.file, path, side))
+        return rows
 
-    def _time_rows(self, side: Side, changes: Collection[TimeChange]) -> list[Change]:
-        return [self._change(side, each.name, each.new, each.reason, each.treatment) for each in changes]
-
-    def _reason(self, library: str, name: str, before: Hyperparameters, after: Hyperparameters) -> str:
+    def _reason(self, name: str, before: Hyperparameters, after: Hyperparameters) -> str:
         """The rule's formula for what a name means, and its seconds before and after."""
-        table = LIBRARIES[library].get(after.algorithm)
-        canonical = canonical_names(library, [name], table_names(table))[name]
+        table = LIBRARIES[self.library].get(after.algorithm)
+        canonical = time_keys.canonical_names(self.library, [name], table_names(table))[name]
         usual = "updates_per_step" if canonical in getattr(table, "said_together", ()) else canonical
-        ours = our_fields(library, after.algorithm).get(canonical, usual)
+        ours = our_fields(self.library, after.algorithm).get(canonical, usual)
         law = after.origin.laws.get(ours) if after.origin else None
         formula = law.formula if law else f"rule '{after.origin.rule}'" if after.origin else "the rule"
         spans = [each.seconds().get(ours) for each in (before, after)]

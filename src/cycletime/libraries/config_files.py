@@ -17,22 +17,13 @@ from typing import Any, Literal
 
 from cycletime.bounded import open_regular, read_bounded_text
 from cycletime.errors import InputError, quote
-from cycletime.libraries.plain_yaml import (
-    MOST_BYTES,
-    MOST_DIGITS,
-    MOST_LEVELS,
-    Document,
-    KeyPath,
-    YamlSpan,
-    load_yaml,
-    read_spans,
-)
+from cycletime.libraries import plain_yaml
+from cycletime.libraries.parameters import plain_value
 
-_MOST_DATA = 16 * MOST_BYTES
+_MOST_DATA = 16 * plain_yaml.MOST_BYTES
 """Bytes of a zip's JSON, in which pickled values are long texts."""
 _FLAG = re.compile(r"--([A-Za-z][\w.-]*)(?:(?:=|[ \t]+|[ \t]*\\?\r?\n[ \t]*)(?!--)(\"[^\"\n]*\"|'[^'\n]*'|[^\s\\]+))?")
 _ROW = re.compile(r"^\|([A-Za-z][\w. -]*)\|([^|\n]*)\|\s*$", re.MULTILINE)
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#")
 
 
@@ -42,14 +33,14 @@ class ConfigFile:
     kind: Literal["yaml", "json", "flags", "zip"]
     text: str
     """As it is, a byte order mark and its line ends included; of a zip the JSON in it."""
-    document: Document
+    document: plain_yaml.Document
 
     @cached_property
-    def root(self) -> YamlSpan:
+    def root(self) -> plain_yaml.YamlSpan:
         """Where everything stands in the text of YAML and of JSON, which the same parser can place."""
-        return read_spans(self.text.replace("\t", " ") if self.kind != "yaml" else self.text)
+        return plain_yaml.read_spans(self.text.replace("\t", " ") if self.kind != "yaml" else self.text)
 
-    def line(self, path: KeyPath) -> int | None:
+    def line(self, path: plain_yaml.KeyPath) -> int | None:
         """The line of a value, from 1; that of what it is in where the value itself is inherited."""
         if self.kind in ("flags", "zip"):
             places = self.flag_places
@@ -57,7 +48,7 @@ class ConfigFile:
         span = self.nearest_span(path)
         return None if span is self.root else self.text.count("\n", 0, span.start) + 1
 
-    def nearest_span(self, path: KeyPath) -> YamlSpan:
+    def nearest_span(self, path: plain_yaml.KeyPath) -> plain_yaml.YamlSpan:
         """Where a value stands, or the innermost that it is in."""
         span = self.root
         for key in path:
@@ -69,7 +60,7 @@ class ConfigFile:
         return span
 
     @cached_property
-    def flag_places(self) -> dict[KeyPath, tuple[int, int]]:
+    def flag_places(self) -> dict[plain_yaml.KeyPath, tuple[int, int]]:
         """By flag, where its value starts and ends in the text."""
         if self.kind != "flags":
             return {}
@@ -97,25 +88,25 @@ def read_config_file(path: Path) -> ConfigFile:
         raise InputError(f"{path} is TOML, as no library's configuration is: 'cycletime study plan' tells of a study.")
     if path.suffix == ".py":
         raise InputError(f"{path} is Python, which is not run: give the run's params/; 'cycletime explain' reads it.")
-    text = read_bounded_text(path, MOST_BYTES, encoding="utf-8")
+    text = read_bounded_text(path, plain_yaml.MOST_BYTES, encoding="utf-8")
     bare = text.lstrip("\ufeff").lstrip()
     try:
         if bare.startswith("{") and not path.suffix.startswith(".y"):
             return ConfigFile(path, "json", text, _load_json(bare))
         if flags := _flag_document(bare):
             return ConfigFile(path, "flags", text, flags)
-        return ConfigFile(path, "yaml", text, load_yaml(text))
+        return ConfigFile(path, "yaml", text, plain_yaml.load_yaml(text))
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 
 
-def _load_json(text: str) -> Document:
+def _load_json(text: str) -> plain_yaml.Document:
     deepest = level = 0
     for mark in re.finditer(r'"(?:[^"\\]|\\.)*"|[\[{\]}]', text):
         level += {"[": 1, "{": 1, "]": -1, "}": -1}.get(mark.group(), 0)
         deepest = max(deepest, level)
-    if deepest > MOST_LEVELS:
-        raise InputError(f"It is nested {deepest} levels deep: at most {MOST_LEVELS} are read.")
+    if deepest > plain_yaml.MOST_LEVELS:
+        raise InputError(f"It is nested {deepest} levels deep: at most {plain_yaml.MOST_LEVELS} are read.")
     try:
         document = json.loads(text, object_pairs_hook=_without_repeats, parse_int=_bounded_int)
     except json.JSONDecodeError as error:
@@ -135,8 +126,8 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _bounded_int(text: str) -> int:
-    if len(text) > MOST_DIGITS:
-        raise InputError(f"A number of {len(text)} digits is there: at most {MOST_DIGITS} are read.")
+    if len(text) > plain_yaml.MOST_DIGITS:
+        raise InputError(f"A number of {len(text)} digits is there: at most {plain_yaml.MOST_DIGITS} are read.")
     return int(text)
 
 
@@ -166,9 +157,9 @@ def _read_zip(path: Path) -> ConfigFile:
         raise InputError(f"{path}: 'data' is no text.") from None
 
 
-def _flag_document(text: str) -> Document:
+def _flag_document(text: str) -> plain_yaml.Document:
     """Flags such as --num-steps 2048, or rows |num_steps|2048| as TensorBoard has them; empty for anything else."""
-    found: Document = {}
+    found: plain_yaml.Document = {}
     for name, value, _ in _find_flags(text):
         if name in found:
             raise InputError(f"--{name.replace('_', '-')} is there twice; keep one.")
@@ -186,13 +177,6 @@ def _find_flags(text: str) -> Iterator[tuple[str, Any, tuple[int, int]]]:
         written = match.group(2)
         value = True if written is None else plain_value(written.strip("\"'"))
         yield match.group(1).strip().replace("-", "_"), value, match.span(2)
-
-
-def plain_value(text: str) -> Any:  # noqa: ANN401 - whatever it is
-    """A number, true, false or nothing where a text is one, else the text."""
-    if _NUMBER.fullmatch(text) and len(text) <= MOST_DIGITS:
-        return int(text) if text.lstrip("+-").isdigit() else float(text)
-    return {"true": True, "false": False, "none": None, "null": None}.get(text.lower(), text)
 
 
 def is_pickled(value: object) -> bool:

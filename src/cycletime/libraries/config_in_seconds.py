@@ -8,7 +8,7 @@ from math import ceil
 from typing import NamedTuple
 
 from cycletime.libraries.carry_configuration import read_as_transfer
-from cycletime.libraries.configuration import Configuration, Setting
+from cycletime.libraries.configuration import MJLAB_DEFAULT, Configuration, Setting
 from cycletime.libraries.off_policy import OffPolicyTable
 from cycletime.libraries.parameters import param_names
 from cycletime.libraries.synonyms import our_fields
@@ -33,8 +33,8 @@ def describe(c: Configuration) -> Iterator[Row]:
     dt = c.dt_s
     if dt and c.cycle_time:
         yield Row("cycle time", f"{dt * 1000:.4g} ms ({1 / dt:.4g} Hz)", c.cycle_time[1])
-    if c.n_envs:
-        yield _row("environments", c.n_envs, "")
+    if number := c.n_envs or c.default_n_envs:
+        yield _row("environments", number, "" if c.n_envs else MJLAB_DEFAULT)
     if c.discount and c.discount_steps is not None:
         yield _row("discount", c.discount, f"horizon {c.discount_steps:.4g} steps{c.seconds(c.discount_steps, ', {}')}")
     if c.trace_decay and c.trace_steps is not None:
@@ -72,7 +72,9 @@ def _describe_values(c: Configuration) -> Iterator[Row]:
     for each in values.quantities[1:]:  # after the discount
         said = [c.canonical[name].text for name, ours in fields.items() if ours == each.field and name in c.canonical]
         if said and (span := spans.get(each.field)):
-            yield Row(each.span, ", ".join(said), c.span(span / (c.dt_s or 1)))
+            steps, number = span / (c.dt_s or 1), c.n_envs.value if c.n_envs else 1
+            over_all = f" over all environments, {c.span(steps / number)} in each" if number > 1 else ""
+            yield Row(each.span, ", ".join(said), f"{c.span(steps)}{over_all}")
 
 
 def _describe_timed(c: Configuration) -> Iterator[Row]:

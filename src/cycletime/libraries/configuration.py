@@ -11,33 +11,22 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeGuard
 
 from cycletime.duration import Duration
 from cycletime.errors import InputError, unknown_name_error
+from cycletime.libraries import time_keys
 from cycletime.libraries.config_files import ConfigFile, is_pickled, read_config_file
-from cycletime.libraries.names import LIBRARIES, Table, library_name, table_names
+from cycletime.libraries.names import LIBRARIES, PREFIXES, Table, library_name, table_names
 from cycletime.libraries.on_policy import Brax, Counted, Puffer, Sized
-from cycletime.libraries.parameters import DISCOUNT, POSITIVE, SHARE, WHOLE, ParamName, fits, is_near
+from cycletime.libraries.parameters import DISCOUNT, NUMBER, POSITIVE, SHARE, WHOLE, ParamName, fits, is_near
 from cycletime.libraries.plain_yaml import KeyPath, is_saved_ordered_dict, repeated_keys
 from cycletime.libraries.recognise import is_zoo_file, recognise_algorithm, recognise_parts, simulated_environment
-from cycletime.libraries.time_keys import (
-    CURRICULUM,
-    PREFIXES,
-    WEIGHT,
-    TimeKey,
-    applied_keys,
-    canonical_names,
-    environment_keys,
-    looks_like_time,
-    physics_step_name,
-    stated_cycle_time,
-    time_needs,
-)
 from cycletime.libraries.yaml_edit import effective_entry
 from cycletime.rules import ALGORITHMS
 from cycletime.rules.quantities import decay_in_seconds, format_seconds
 
+MJLAB_DEFAULT = "mjlab's default, which its command line replaces, and so taken as not said"
 _ENVIRONMENTS = ("isaac-lab", "mjlab", "mujoco-playground")
 RUN_FILES = (
     *(("params/env.yaml",), ("params/agent.yaml",), ("env.yaml", "agent.yaml")),
@@ -119,12 +108,10 @@ class Configuration:
         """What would be passed over, by kind, in a sentence, with its place: a file, a name or a value."""
         for name in self.left_out:
             if name in _FOLDER_FILES:
-                why = "mend the name in it that is missing or misspelt (of sim and decimation, or of algorithm and"
-                says = (
-                    f"{name} is of no library that was recognised: {why} num_steps_per_env), or give the other alone."
-                )
-                yield "not-recognised", says, name
-        cycle_needs = time_needs(self.environment or self.library or "")
+                names = "sim and decimation, or of algorithm and num_steps_per_env"
+                mend = f"mend the name in it that is missing or misspelt (of {names}), or give the other alone"
+                yield "not-recognised", f"{name} is of no library that was recognised: {mend}.", name
+        cycle_needs = time_keys.time_needs(self.environment or self.library or "")
         of_cycle = [*cycle_needs]
         tables = table_names(self.table)
         for side, known in ((self.env, of_cycle[:1] + of_cycle[1:][-1:]), (self.canonical, sorted(tables))):
@@ -134,10 +121,16 @@ class Configuration:
                     yield "misspelt", f"{each.name} is no setting that is known; did you mean {meant}?", each.place
         words = {"discount": DISCOUNT, "trace_decay": SHARE, **dict.fromkeys(_COUNTS, WHOLE)}
         needed = {word.name: needs for each, needs in words.items() if (word := getattr(self.table, each, None))}
-        for name, needs in {**needed, **cycle_needs, "episode_length_s": POSITIVE}.items():
-            stated = self.canonical.get(name) or self.env.get(name)
+        needed |= {**cycle_needs, "episode_length_s": POSITIVE, **({"n_timesteps": WHOLE} if self.is_zoo_entry else {})}
+        needs_number = {
+            each.name: NUMBER for each, key, is_pay in self.timed if time_keys.is_no_number(key, is_pay, each.value)
+        }
+        for name, needs in (needs_number | needed).items():
+            stated = self.canonical.get(name) or self.env.get(name) or self.settings.get(name)
             if stated and not self._fits(stated, needs):
-                yield "impossible", f"{stated.name} is {stated.value!r}: it must be {needs}.", stated.place
+                as_yaml = f"; YAML reads a number from !!float {stated.value}" if _is_exponent(stated.value) else ""
+                says = f"{stated.name} is {stated.value!r}: it must be {needs}{as_yaml}."
+                yield "impossible", says, stated.place
         for each in self.env.values():
             if each.name.endswith(("_range_s", "_time_range")) and each.numbers != sorted(each.numbers):
                 yield "impossible", f"{each.name} is {each.value}: it must begin with the shortest time.", each.place
@@ -163,9 +156,9 @@ class Configuration:
         agent = {name: each.value for name, each in self.canonical.items()}
         if "action_repeat" in agent:
             values.setdefault("action_repeat", agent["action_repeat"])
-        stated = stated_cycle_time(self.environment, values) if self.environment else None
+        stated = time_keys.stated_cycle_time(self.environment, values) if self.environment else None
         try:
-            stated = stated or stated_cycle_time(self.library or "", agent)
+            stated = stated or time_keys.stated_cycle_time(self.library or "", agent)
         except InputError as error:
             raise InputError(f"{self.name}: the cycle time of {self.env_id or self.library}: {error}") from error
         if stated:
@@ -192,7 +185,7 @@ class Configuration:
 
     @cached_property
     def physics_step(self) -> Setting | None:
-        return self.setting(physics_step_name(self.environment or self.library or ""), "sim.dt")
+        return self.setting(time_keys.physics_step_name(self.environment or self.library or ""), "sim.dt")
 
     @property
     def physics_dt_s(self) -> float | None:
@@ -205,7 +198,7 @@ class Configuration:
 
     @cached_property
     def _names(self) -> dict[str, str]:
-        return canonical_names(self.library or "", self.agent, table_names(self.table))
+        return time_keys.canonical_names(self.library or "", self.agent, table_names(self.table))
 
     @cached_property
     def canonical(self) -> Mapping[str, Setting]:
@@ -218,17 +211,22 @@ class Configuration:
         return found
 
     @cached_property
-    def timed(self) -> list[tuple[Setting, TimeKey, bool]]:
+    def timed(self) -> list[tuple[Setting, time_keys.TimeKey, bool]]:
         """What means time beside the tables' values, what a transfer does with it, and whether it weighs rewards."""
         stated, env = {self._names[name]: each for name, each in self.agent.items()}, self.of("environment")
         agent, kind, library = {name: each.value for name, each in stated.items()}, self.environment, self.library or ""
         of_trainer = (
-            environment_keys(library, {**agent, **env}, trainer=True) if library == "mujoco-playground" else None
+            time_keys.environment_keys(library, {**agent, **env}, trainer=True)
+            if library == "mujoco-playground"
+            else None
         )
         left = [name for name in agent if name not in table_names(self.table)]
-        of_env = applied_keys(kind, env, env, environment_keys(kind, env, trainer=False)) if kind else ()
-        both = ((self.env, of_env), (stated, applied_keys(library, agent, left, of_trainer)))
-        return [(side[name], key, bool(WEIGHT.search(what))) for side, found in both for name, what, key in found]
+        of_env = (
+            time_keys.applied_keys(kind, env, env, time_keys.environment_keys(kind, env, trainer=False)) if kind else ()
+        )
+        both = ((self.env, of_env), (stated, time_keys.applied_keys(library, agent, left, of_trainer)))
+        is_weight = time_keys.WEIGHT.search
+        return [(side[name], key, bool(is_weight(kind))) for side, found in both for name, kind, key in found]
 
     @cached_property
     def unknown(self) -> list[Setting]:
@@ -239,7 +237,7 @@ class Configuration:
     @property
     def may_mean_time(self) -> list[Setting]:
         """Unknown settings with the name of a time and a number other than 0, or several."""
-        return [each for each in self.unknown if looks_like_time(each.name) and any(each.numbers)]
+        return [each for each in self.unknown if time_keys.looks_like_time(each.name) and any(each.numbers)]
 
     def setting(self, *names: str) -> Setting | None:
         """The first of these that the agent's or the environment's settings have with a number."""
@@ -275,12 +273,18 @@ class Configuration:
         stated = self._parameter(getattr(self.table, field_name, None))
         return stated if stated and 0 < stated.value <= 1 else None
 
+    @property
+    def default_n_envs(self) -> Setting | None:
+        """The one environment that is mjlab's default, and as good as not said."""
+        found = self.env.get("scene.num_envs") if self.environment == "mjlab" else None
+        return found if found and found.value == 1 else None
+
     @cached_property
     def n_envs(self) -> Setting | None:
         word = getattr(self.table, "n_envs", None)
         names = ("scene.num_envs", "env.num_envs", "num_envs", "n_envs", "num_actors", "env.numEnvs")
         found = self.setting(*([word.name] if word else []), *names)
-        if found and self.environment == "mjlab" and found.value == 1:  # its default, which the command line replaces
+        if found and self.default_n_envs:
             return None
         if self.is_zoo_entry and "n_envs" not in self.agent:
             return Setting("n_envs", 1, comment="default")
@@ -360,7 +364,7 @@ class Configuration:
     @property
     def curricula(self) -> list[Setting]:
         """Settings that count steps until a curriculum changes something."""
-        return [each for each, key, _ in self.timed if key.reason == CURRICULUM and self.positive(each)]
+        return [each for each, key, _ in self.timed if key.reason == time_keys.CURRICULUM and self.positive(each)]
 
 
 class UnrecognisedError(InputError):
@@ -483,10 +487,9 @@ class Section:
         others = [part.agent for part in recognise_parts(self.values) if part.agent not in (None, self.agent)]
         known = {name for words in LIBRARIES.get(self.agent or "", {}).values() for name in table_names(words)}
         names = [name for name, _, _ in _flatten(self.values, ())] if others and known else []
-        if names and not known & {*canonical_names(self.agent or "", names, known).values()}:
-            raise InputError(
-                f"{self.file.path} is of {others[0]} and has no setting of {self.agent}: leave --library out."
-            )
+        if names and not known & {*time_keys.canonical_names(self.agent or "", names, known).values()}:
+            what = f"is of {others[0]} and has no setting of {self.agent}"
+            raise InputError(f"{self.file.path} {what}: leave --library out.")
 
     @property
     def side(self) -> Side:
@@ -504,14 +507,19 @@ class Section:
                     raise InputError(f"{self.file.path}: {twice[0]!r} is there twice; keep one of them.")
         found = {}
         for name, path, value in _flatten(self.values, self.path):
-            if isinstance(value, str) and not self.is_zoo_entry and _EXPONENT.fullmatch(value):
-                value = float(value)  # YAML reads 1e-4 as text, and the libraries as a number
+            if _is_exponent(value) and not self.is_zoo_entry:
+                value = float(value)
             if not is_pickled(value):
                 found[name] = Setting(self.prefix + name, value, file=self.file, path=path)
         return found
 
     def unread(self) -> list[str]:
         return [self.prefix + name for name, _, value in _flatten(self.values, ()) if is_pickled(value)]
+
+
+def _is_exponent(value: object) -> TypeGuard[str]:
+    """Whether it is text to YAML, as 1e-4 is, and a number to the libraries."""
+    return isinstance(value, str) and bool(_EXPONENT.fullmatch(value))
 
 
 def file_settings(file: ConfigFile) -> dict[str, Setting]:

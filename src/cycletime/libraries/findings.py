@@ -42,6 +42,10 @@ class Finding(NamedTuple):
     place: str = ""
 
 
+def _finding(rank: Rank, kind: str, about: Setting, meaning: str, remedy: str) -> Finding:
+    return Finding(rank, kind, f"{about.text} {meaning}: {remedy}.", about.place)
+
+
 def find_inconsistencies(configuration: Configuration, trained: Collection[float] = ()) -> list[Finding]:
     """All findings, the most important first; `trained` are cycle times of the trainings beside it, in seconds."""
     found = [Finding("contradiction", *problem) for problem in configuration.problems()]
@@ -68,12 +72,10 @@ def _refused(c: Configuration, said: Collection[str]) -> Iterator[Finding]:
 
 def _deployment(c: Configuration, dt_s: float, stated: str, trained: Collection[float]) -> Iterator[Finding]:
     if c.environment == "deployment" and trained and not any(_is_same(dt_s, each) for each in trained):
-        others = " or ".join(f"{1000 * each:.4g} ms" for each in sorted(set(trained))[:4])
+        others = " or ".join(map(_ms, sorted(set(trained))[:4]))
         place = next((each.place for name, each in c.env.items() if stated.startswith(f"{name} ")), "")
-        says = (
-            f"{stated} runs a policy every {1000 * dt_s:.4g} ms, and what is trained here has {others}: run it at the "
-            "cycle time that it was trained at."
-        )
+        runs = f"{stated} runs a policy every {_ms(dt_s)}, and what is trained here has {others}"
+        says = f"{runs}: run it at the cycle time that it was trained at."
         yield Finding("warning", "deployed-at-another-rate", says, place)
 
 
@@ -81,33 +83,29 @@ def _rate_in_words(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Fi
     control = 1 / dt_s
     rates = [control, *([1 / c.physics_dt_s] if c.physics_dt_s else [])]
     for name, stated in (*c.env.items(), *c.canonical.items()):
-        said = _rates_of(stated.comment) if name in _SETS_RATE else []
+        words = stated.comment if name in _SETS_RATE else ""
+        said = [float(number) * (1000 if kilo else 1) for number, kilo in _RATE.findall(words)]
+        said = [rate for rate in (*said, *map(float, _INVERSE.findall(words))) if rate > 0]
         step_s = c.positive(stated)
         own = [1 / step_s] if step_s and step_s < 1 else []
         if said and not any(_is_same(one, rate) for one in said for rate in (*rates, *own)):
-            says = (
-                f"{stated.text} has the comment '{_short(stated.comment)}', and {stated_as} is {control:.4g} Hz "
-                f"({dt_s * 1000:.4g} ms): correct the comment or the value."
-            )
-            yield Finding("contradiction", "rate-in-words", says, stated.place)
+            is_said = f"has the comment '{_short(stated.comment)}', and {stated_as} is {control:.4g} Hz ({_ms(dt_s)})"
+            yield _finding("contradiction", "rate-in-words", stated, is_said, "correct the comment or the value")
     keys = ("experiment_name", "run_name", "runner.experiment_name")
     for said_name in filter(None, [c.name, *(str(c.canonical[key].value) for key in keys if key in c.canonical)]):
         for match in _RATE_IN_NAME.finditer(said_name):
             if not any(_is_same(float(match.group(1)), rate) for rate in rates):
-                says = (
-                    f"The name '{said_name}' says {match.group(1)} Hz, and {stated_as} is {control:.4g} Hz: "
-                    "rename it, or change the cycle time."
-                )
+                is_said = f"says {match.group(1)} Hz, and {stated_as} is {control:.4g} Hz"
+                says = f"The name '{said_name}' {is_said}: rename it, or change the cycle time."
                 yield Finding("contradiction", "rate-in-words", says)
-
-
-def _rates_of(comment: str) -> list[float]:
-    rates = [float(number) * (1000 if kilo else 1) for number, kilo in _RATE.findall(comment)]
-    return [rate for rate in rates + [float(number) for number in _INVERSE.findall(comment)] if rate > 0]
 
 
 def _is_same(one: float, other: float) -> bool:
     return abs(one - other) <= _SAME * max(one, other)
+
+
+def _ms(span_s: float) -> str:
+    return f"{span_s * 1000:.4g} ms"
 
 
 def _short(comment: str) -> str:
@@ -122,11 +120,8 @@ def _second_cycle_time(c: Configuration, dt_s: float, stated_as: str) -> Iterato
             continue
         said = number if _STATES_DT.search(name) else 1 / number if _STATES_RATE.search(name) else None
         if said is not None and not _is_same(said, dt_s) and each.name not in stated_as:
-            says = (
-                f"{each.text} is a cycle time of {said * 1000:.4g} ms, and {stated_as} one of "
-                f"{dt_s * 1000:.4g} ms: make them one."
-            )
-            yield Finding("contradiction", "two-cycle-times", says, each.place)
+            is_said = f"is a cycle time of {_ms(said)}, and {stated_as} one of {_ms(dt_s)}"
+            yield _finding("contradiction", "two-cycle-times", each, is_said, "make them one")
 
 
 def _seconds_in_words(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
@@ -134,11 +129,8 @@ def _seconds_in_words(c: Configuration, dt_s: float, stated_as: str) -> Iterator
         said = [float(number) / (1000 if unit == "ms" else 1) for number, unit in _SPANS.findall(each.comment)]
         means = each.value * dt_s
         if said and means > 0 and not any(abs(one - means) <= 0.1 * max(one, means) for one in said):
-            says = (
-                f"{each.text} has the comment '{_short(each.comment)}', and lasts {format_seconds(means)} at "
-                f"{dt_s * 1000:.4g} ms: correct one of them."
-            )
-            yield Finding("contradiction", "seconds-in-words", says, each.place)
+            lasts = f"has the comment '{_short(each.comment)}', and lasts {format_seconds(means)} at {_ms(dt_s)}"
+            yield _finding("contradiction", "seconds-in-words", each, lasts, "correct one of them")
 
 
 def _discount(c: Configuration) -> Iterator[Finding]:
@@ -146,20 +138,16 @@ def _discount(c: Configuration) -> Iterator[Finding]:
     if c.discount is None or steps is None:
         return
     if steps < FEW_STEPS:
-        says = (
-            f"{c.discount.text} looks {steps:.2g} steps ahead{c.seconds(steps)}: nothing later than that is learned; "
-            f"{FEW_STEPS} steps need {exp(-1 / FEW_STEPS):.3g}."
-        )
-        yield Finding("warning", "short-horizon", says, c.discount.place)
+        looks = f"looks {steps:.2g} steps ahead{c.seconds(steps)}"
+        learns = f"nothing later than that is learned; {FEW_STEPS} steps need {exp(-1 / FEW_STEPS):.3g}"
+        yield _finding("warning", "short-horizon", c.discount, looks, learns)
     if c.episode and c.dt_s and (looks_s := steps * c.dt_s) > 1.05 * c.episode[1]:
         episode_s = c.episode[1]
         rank: Rank = "warning" if looks_s > 3 * episode_s else "note"
-        says = (
-            f"{c.discount.text} looks {format_seconds(looks_s)} ahead, and {c.episode[0].text} ends an episode "
-            f"after {format_seconds(episode_s)}: within one little is discounted; {exp(-c.dt_s / episode_s):.4g} "
-            "would look as far as an episode lasts."
-        )
-        yield Finding(rank, "horizon-beyond-episode", says, c.discount.place)
+        ends = f"{c.episode[0].text} ends an episode after {format_seconds(episode_s)}"
+        instead = f"{exp(-c.dt_s / episode_s):.4g} would look as far as an episode lasts"
+        looks = f"looks {format_seconds(looks_s)} ahead, and {ends}"
+        yield _finding(rank, "horizon-beyond-episode", c.discount, looks, f"within one little is discounted; {instead}")
 
 
 def _rollout(c: Configuration) -> Iterator[Finding]:
@@ -167,18 +155,14 @@ def _rollout(c: Configuration) -> Iterator[Finding]:
         return
     steps, lasts = c.rollout.value, c.seconds(c.rollout.value)
     if steps < FEW_STEPS:
-        says = (
-            f"{c.rollout.text}{lasts} is an update every {'step' if steps == 1 else f'{steps} steps'}: advantages are "
-            f"almost the value's guess; {FEW_STEPS} steps or more would measure rewards."
-        )
-        yield Finding("warning", "short-rollout", says, c.rollout.place)
+        updates = f"{c.rollout.text}{lasts} is an update every {'step' if steps == 1 else f'{steps} steps'}"
+        learns = f"advantages are almost the value's guess; {FEW_STEPS} steps or more would measure rewards"
+        yield Finding("warning", "short-rollout", f"{updates}: {learns}.", c.rollout.place)
     elif c.trace_steps is not None and steps < 0.8 * c.trace_steps and c.trace_decay and c.trace_decay.value < 1:
         trace = f"{c.trace_steps:.3g} steps{c.seconds(c.trace_steps, ', {}')}"
         rank: Rank = "warning" if steps < 0.5 * c.trace_steps else "note"
-        says = (
-            f"{c.rollout.text}{lasts} is shorter than the trace of gamma lambda ({trace}): advantages are cut at its "
-            f"end; {round(c.trace_steps)} steps would hold it."
-        )
+        shorter = f"{c.rollout.text}{lasts} is shorter than the trace of gamma lambda ({trace})"
+        says = f"{shorter}: advantages are cut at its end; {round(c.trace_steps)} steps would hold it."
         yield Finding(rank, "rollout-cuts-trace", says, c.rollout.place)
 
 
@@ -199,8 +183,8 @@ def _minibatches(c: Configuration) -> Iterator[Finding]:
         why += ", which the library refuses" if fails else ""
     else:
         return
-    says = f"{stated.text} does not divide the batch of {batch} samples: {why}; choose a divisor."
-    yield Finding(rank, "minibatches", says, stated.place)
+    divides = f"does not divide the batch of {batch} samples"
+    yield _finding(rank, "minibatches", stated, divides, f"{why}; choose a divisor")
 
 
 def _is_cut_short(c: Configuration, batch: int, size: int) -> bool:
@@ -214,33 +198,28 @@ def _training_length(c: Configuration) -> Iterator[Finding]:
         return
     stated, steps = c.training_steps
     if c.episode and c.dt_s and steps * c.dt_s < c.episode[1]:
-        says = (
-            f"{stated.text} trains each environment for {format_seconds(steps * c.dt_s)}, less than an episode of "
-            f"{format_seconds(c.episode[1])}: none reaches its time limit; train for several."
-        )
-        yield Finding("warning", "training-shorter-than-episode", says, stated.place)
+        lasts, episode = format_seconds(steps * c.dt_s), format_seconds(c.episode[1])
+        trains = f"trains each environment for {lasts}, less than an episode of {episode}"
+        remedy = "none reaches its time limit; train for several"
+        yield _finding("warning", "training-shorter-than-episode", stated, trains, remedy)
     starts = c.setting("learning_starts")
-    if starts and "n_timesteps" in c.canonical and starts.value >= c.canonical["n_timesteps"].value:
-        says = f"{starts.text} is as long as the training of {c.canonical['n_timesteps'].text}: nothing is learned."
-        yield Finding("contradiction", "no-learning", says, starts.place)
+    if starts and (length := c.canonical.get("n_timesteps")) and starts.value >= length.value:
+        as_long = f"is as long as the training of {length.text}"
+        yield _finding("contradiction", "no-learning", starts, as_long, "nothing is learned")
     for each in c.curricula:
         if each.value > steps:
-            says = (
-                f"{each.text} counts steps of an environment, of which the training has {round(steps)} "
-                f"({stated.text}): it never takes effect; end it before the training does."
-            )
-            yield Finding("warning", "curriculum-after-training", says, each.place)
+            counts = f"counts steps of an environment, of which the training has {round(steps)} ({stated.text})"
+            remedy = "it never takes effect; end it before the training does"
+            yield _finding("warning", "curriculum-after-training", each, counts, remedy)
 
 
 def _curricula(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
     if several := c.curricula:
         first = several[0]
         more = f", and {len(several) - 1} more like it" if len(several) > 1 else ""
-        says = (
-            f"{first.text} is {format_seconds(first.value * dt_s)}{more}: it counts steps, so that at another cycle "
-            "time it comes earlier or later; multiply it by the old cycle time over the new."
-        )
-        yield Finding("note", "curriculum-in-steps", says, first.place)
+        counts = "it counts steps, so that at another cycle time it comes earlier or later"
+        remedy = f"{counts}; multiply it by the old cycle time over the new"
+        yield _finding("note", "curriculum-in-steps", first, f"is {format_seconds(first.value * dt_s)}{more}", remedy)
 
 
 def _rewards(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
@@ -248,17 +227,15 @@ def _rewards(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]
     paid = [(each, key) for each, key, pays in c.timed if pays and key.carried and key.law not in (KEPT, PROPORTIONAL)]
     changed = [("event" in key.reason, each) for each, key in paid if each.value and each.numbers == [each.value]]
     for is_event, each in sorted(changed, key=lambda weight: not weight[0]):
-        says = (
-            f"{each.text} weighs a difference between steps that is not divided by {dt_s * 1000:.4g} ms: at half the "
-            "cycle time the same motion costs less per second (a quarter, if squared), noise as much as before; choose "
-            "the weight anew there."
-        )
         if is_event:
-            says = (
-                f"{each.text} is paid per event and multiplied by the cycle time: {each.value * dt_s:.4g} each at "
-                f"{dt_s * 1000:.4g} ms; at another cycle time divide the weight by the ratio to pay the same."
-            )
-        yield Finding("note", "event-times-dt" if is_event else "squared-difference", says, each.place)
+            pays = "is paid per event and multiplied by the cycle time"
+            remedy = "at another cycle time divide the weight by the ratio to pay the same"
+            remedy = f"{each.value * dt_s:.4g} each at {_ms(dt_s)}; {remedy}"
+        else:
+            pays = f"weighs a difference between steps that is not divided by {_ms(dt_s)}"
+            remedy = "the same motion costs less per second (a quarter, if squared), noise as much as before"
+            remedy = f"at half the cycle time {remedy}; choose the weight anew there"
+        yield _finding("note", "event-times-dt" if is_event else "squared-difference", each, pays, remedy)
 
 
 def _events_after_episode(c: Configuration) -> Iterator[Finding]:
@@ -270,41 +247,31 @@ def _events_after_episode(c: Configuration) -> Iterator[Finding]:
         first_s = each.numbers[0] if beginning != name and name.startswith("events.") and each.numbers else 0
         on_global_time = c.env.get(f"{beginning}is_global_time")
         if first_s >= c.episode[1] and not (on_global_time and on_global_time.value):
-            says = (
-                f"{each.text} comes {format_seconds(first_s)} after a reset at the earliest, and {c.episode[0].text} "
-                "resets before: it never happens; shorten the interval."
-            )
-            yield Finding("warning", "event-after-episode", says, each.place)
+            comes = f"comes {format_seconds(first_s)} after a reset at the earliest"
+            before = f"{comes}, and {c.episode[0].text} resets before"
+            yield _finding("warning", "event-after-episode", each, before, "it never happens; shorten the interval")
 
 
 def _sensors(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]:
     for name, each in c.env.items():
         period = c.positive(each)
         if name.endswith(".update_period") and period and period > 1.01 * dt_s:
-            ratio = period / dt_s
-            says = (
-                f"{each.text} renews the sensor every {format_seconds(period)}, {ratio:.3g} cycles of "
-                f"{dt_s * 1000:.4g} ms: it gives the same values between; {dt_s:.4g} would renew it every cycle."
-            )
-            yield Finding("note", "slow-sensor", says, each.place)
+            renews = f"renews the sensor every {format_seconds(period)}, {period / dt_s:.3g} cycles of {_ms(dt_s)}"
+            remedy = f"it gives the same values between; {dt_s:.4g} would renew it every cycle"
+            yield _finding("note", "slow-sensor", each, renews, remedy)
 
 
 def _normalisation(c: Configuration) -> Iterator[Finding]:
     for name, each in c.agent.items():
         number = c.positive(each)
         if _NORMALISED.search(name) and c.discount and number and abs(number - c.discount.value) > 1e-9:
-            says = (
-                f"{each.text} normalises rewards with another discount than {c.discount.text}: returns get another "
-                "scale than the agent's; use one value."
-            )
-            yield Finding("warning", "normalisation-gamma", says, each.place)
+            other = f"normalises rewards with another discount than {c.discount.text}"
+            remedy = "returns get another scale than the agent's; use one value"
+            yield _finding("warning", "normalisation-gamma", each, other, remedy)
     memory, rollouts = c.setting("memory.memory_size"), c.setting("rollouts")
     if memory and rollouts and c.library == "skrl" and c.algorithm == "ppo" and memory.value != rollouts.value:
-        says = (
-            f"{memory.text} is not {rollouts.text}: skrl learns from the whole memory, old or empty rows included; set "
-            "it to -1."
-        )
-        yield Finding("contradiction", "memory-size", says, memory.place)
+        learns = "skrl learns from the whole memory, old or empty rows included; set it to -1"
+        yield _finding("contradiction", "memory-size", memory, f"is not {rollouts.text}", learns)
 
 
 _CHECKS: tuple[Callable[[Configuration], Iterator[Finding]], ...] = (

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
+from cycletime.errors import InputError, did_you_mean
 from cycletime.libraries.off_policy import (
     OffPolicyTable,
     ReplayRatio,
@@ -27,8 +28,8 @@ def _rate(*names: str, default: float | None = None) -> OneRate:
     return OneRate(tuple(ParamName(name, default) for name in names))
 
 
-def _rates(learning_rate: float) -> RateTable:
-    return RateTable(_rate("learning_rate", default=learning_rate))
+def _rates(learning_rate: float, *names: str) -> RateTable:
+    return RateTable(_rate(*names or ["learning_rate"], default=learning_rate))
 
 
 _LOG_STD = LogInside("policy_kwargs", "log_std_init", default=0.0, other_with="use_sde")
@@ -179,7 +180,7 @@ LIBRARIES: dict[str, Mapping[str, Table]] = {
             entropy=ParamName("system.target_entropy_scale"),
             entropy_per_dimension=-1,
             n_envs=ParamName("arch.total_num_envs", 1024),
-            rates=RateTable(_rate("system.actor_lr", "system.q_lr", "system.alpha_lr", default=3e-4)),
+            rates=_rates(3e-4, "system.actor_lr", "system.q_lr", "system.alpha_lr"),
         ),
     },
     "brax": _BRAX,
@@ -236,7 +237,7 @@ LIBRARIES: dict[str, Mapping[str, Table]] = {
             warmup=(ParamName("collector.init_random_frames", 25_000),),
             updates=UpdateRatio(ParamName("optim.utd_ratio", 1)),
             remarks={"target_entropy": "pass it to SACLoss(target_entropy=...)"},
-            rates=RateTable(_rate("optim.lr", default=3e-4)),
+            rates=_rates(3e-4, "optim.lr"),
         ),
     },
     "rllib": {
@@ -279,7 +280,7 @@ LIBRARIES: dict[str, Mapping[str, Table]] = {
             ),
             entropy=ParamName("target_entropy_coefficient"),
             entropy_per_dimension=1,
-            rates=RateTable(_rate("actor_lr", "critic1_lr", "critic2_lr", default=1e-3)),
+            rates=_rates(1e-3, "actor_lr", "critic1_lr", "critic2_lr"),
         ),
     },
     "pufferlib": {
@@ -298,9 +299,7 @@ LIBRARIES: dict[str, Mapping[str, Table]] = {
             warmup=(ParamName("policy.online_step_before_learning", 100),),
             entropy=ParamName("algorithm.target_entropy"),
             remarks={"updates_per_step": "its learner runs beside the robot, as fast as it can"},
-            rates=RateTable(
-                _rate("algorithm.actor_lr", "algorithm.critic_lr", "algorithm.temperature_lr", default=3e-4)
-            ),
+            rates=_rates(3e-4, "algorithm.actor_lr", "algorithm.critic_lr", "algorithm.temperature_lr"),
         ),
     },
     "authors": {
@@ -320,15 +319,39 @@ LIBRARIES: dict[str, Mapping[str, Table]] = {
                 "warmup_steps": "its start_steps are of 16 ms each at every dt",
                 **_FIXED_ENTROPY,
             },
-            rates=RateTable(_rate("lr", default=3e-4)),
+            rates=_rates(3e-4, "lr"),
         ),
     },
 }
 
 
+PREFIXES: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "isaac-lab": (("agent.", ""), ("env.", "")),
+    "rsl-rl": (("agent.", ""), ("runner.", "")),
+    "rl-games": (("agent.params.config.", ""), ("params.config.", ""), ("config.", "")),
+    "skrl": (("agent.agent.", ""), ("agent.", "")),
+    "lerobot": (("policy.", "algorithm."), ("train.", "")),
+    **dict.fromkeys(("brax", "mujoco-playground"), (("ppo.", ""), ("env.", ""), ("config.", ""))),
+}
+"""By library, how files and command lines of it begin names, and how the tables begin the same; the first that fits."""
+OTHER_NAMES: Mapping[str, dict[str, str]] = {"skrl": {"lambda": "gae_lambda"}}
+"""By library, names of other versions, and those that the tables have for the same."""
+FORMER_NAMES: Mapping[str, dict[str, str]] = {
+    "rllib": {"train_batch_size": "train_batch_size_per_learner", "sgd_minibatch_size": "minibatch_size"}
+}
+"""The same of RLlib's old API stack, whose batch is of all learners: values come back by what the current one takes."""
+
+
 def library_name(library: str) -> str:
     name = library.lower().replace("_", "-").replace(" ", "-")
     return ALIASES.get(name, name)
+
+
+def known_library(library: str) -> str:
+    if (name := library_name(library)) not in LIBRARIES:
+        near = did_you_mean(name, [*LIBRARIES, *ALIASES])
+        raise InputError(f"Unknown library {library!r}: choose one of {', '.join(LIBRARIES)}{near}")
+    return name
 
 
 def table_names(words: Table | None) -> set[str]:

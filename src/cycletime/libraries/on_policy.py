@@ -231,9 +231,8 @@ def notes_on_environments(
     lasted, lasts = before.batch * float(before.dt) / old, batch * float(carried.dt) / number
     sizes = {name: int(size) for name, size in carried.stated().items() if name in ("batch", "minibatch")}
     new: dict[str, Any] = {name: nearest_whole(Fraction(size * number, old)) for name, size in sizes.items()}
-    layout = (
-        {name: nearest_whole(Fraction(size * number, old)) for name, size in source.layout.items()} if source else {}
-    )
+    said = source.layout if source else {}
+    layout = {name: nearest_whole(Fraction(size * number, old)) for name, size in said.items()}
     follows = replace(carried, **new, library_source=source and replace(source, layout=layout))
     other = [f"{name} {size}" for name, size in words.write_sizes(follows, number)[0].items() if size != written[name]]
     return (

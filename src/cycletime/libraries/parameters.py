@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, is_dataclass
 from math import exp, inf, log
 from numbers import Integral, Real
@@ -66,14 +67,15 @@ class SettingsReader:
         if value is None or (isinstance(value, str) and value == "auto"):
             return None
         if isinstance(value, bool) or not isinstance(value, Real):
-            raise NotANumberError(
-                f"{self.library}'s {name} is {value!r}: only a number can be carried to another cycle time"
-                + (f"; give values, as in --from-library {self.library} {name}=1." if value == PICKLED else ".")
-            )
+            instead = f"; give values, as in --from-library {self.library} {name}=1" if value == PICKLED else ""
+            raise self.not_carried(f"{name} is {value!r}: only a number", instead)
         if isinstance(value, Integral):
             return int(value)
         number = float(value)
         return int(number) if number.is_integer() else number  # configuration files write counts as 1e6 at times
+
+    def not_carried(self, why: str, instead: str = "") -> NotANumberError:
+        return NotANumberError(f"{self.library}'s {why} can be carried to another cycle time{instead}.")
 
     def optional_positive(self, name: str) -> Number | None:
         """The value of a name, if it is given: a period, a ratio or a count, which others are divided by."""
@@ -99,13 +101,11 @@ class SettingsReader:
         names = [*known, *cycle_time]
         for name in self.values:
             if near := [each for each in names if name not in names and each and _is_slip(name, each)]:
-                raise InputError(
-                    f"{self.library} has no setting {name!r} that depends on the cycle time; those are "
-                    f"{', '.join(known)}; did you mean {near[0]}?"
-                )
+                has = f"{self.library} has no setting {name!r} that depends on the cycle time"
+                raise InputError(f"{has}; those are {', '.join(known)}; did you mean {near[0]}?")
 
 
-WHOLE, POSITIVE = "a whole number of at least 1", "a number above 0"
+NUMBER, WHOLE, POSITIVE = "a number", "a whole number of at least 1", "a number above 0"
 SECONDS = "a number above 0 and below 1, in seconds"
 SHARE, DISCOUNT = "a number from 0 to 1", "a number above 0 and at most 1"
 
@@ -150,16 +150,12 @@ def is_near(given: str, known: str) -> bool:
 
 def one_slip_apart(one: str, other: str) -> bool:
     """Whether a letter is missing, too many, wrong, or has changed places with its neighbour."""
-    one, other = one.lower().replace("-", "_"), other.lower()
-    shortest, longest = sorted((len(one), len(other)))
-    before = _common_prefix_length(one, other)
-    after = min(_common_prefix_length(one[::-1], other[::-1]), shortest - before)
-    swapped = shortest == longest and one[before : before + 2] == other[before : before + 2][::-1]
-    return before + after >= longest - (2 if swapped else 1)
-
-
-def _common_prefix_length(one: str, other: str) -> int:
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    short, long = sorted((one.lower().replace("-", "_"), other.lower()), key=len)
+    if len(long) == len(short) + 1:
+        return any(long[:at] + long[at + 1 :] == short for at in range(len(long)))
+    wrong = [at for at, letter in enumerate(short) if letter != long[at]]
+    swapped = len(wrong) == 2 and short[wrong[0] : wrong[1] + 1] == long[wrong[0] : wrong[1] + 1][::-1]
+    return len(long) == len(short) and (len(wrong) < 2 or swapped)
 
 
 def flatten_settings(
@@ -173,6 +169,18 @@ def flatten_settings(
         else:
             flat[prefix + name] = value
     return flat
+
+
+def plain_value(text: str) -> Any:  # noqa: ANN401 - whatever it is
+    """A number, true, false or nothing where a text is one, 1e6 a whole number, as counts are; several in brackets."""
+    if re.fullmatch(r"\[[^][]*\]", text):
+        return [plain_value(each.strip()) for each in text[1:-1].split(",") if each.strip()]
+    with suppress(ValueError):
+        return int(text)
+    with suppress(ValueError):
+        number = float(text)
+        return int(number) if "e" in text.lower() and number.is_integer() else number
+    return {"true": True, "false": False, "none": None, "null": None}.get(text.lower(), text)
 
 
 def setting_prefixes(names: Collection[str]) -> set[str]:
@@ -204,13 +212,13 @@ class OneRate:
         """The value, and whether it was said, or is what the library takes otherwise."""
         said = {word.name: given.optional_number(word.name) for word in self.words}
         used = {word.name: word.default if said[word.name] is None else said[word.name] for word in self.words}
-        values = {name: _positive(given, name, value) for name, value in used.items() if value is not None}
+        values = {name: value for name, value in used.items() if value is not None}
+        for name, value in values.items():
+            if not 0 < value < inf:
+                raise given.not_carried(f"{name} is {value!r}: only a finite number greater than 0")
         if len(set(values.values())) > 1:
             each = " and ".join(f"{name} {value:g}" for name, value in values.items())
-            raise NotANumberError(
-                f"{given.library}'s {each} differ: only one number for all of them can be carried to another cycle "
-                "time."
-            )
+            raise given.not_carried(f"{each} differ: only one number for all of them")
         is_said = any(value is not None for value in said.values())
         return (next(iter(values.values())), is_said) if values else None
 
@@ -232,11 +240,9 @@ class LogInside:
         whole, dotted = given.values.get(self.mapping), f"{self.mapping}.{self.name}"
         if whole is not None:
             raise NotANumberError(f"{given.library}'s {self.mapping} is {whole!r}: give {dotted} by that name.")
-        if given.values.get(self.other_with):
-            raise NotANumberError(
-                f"{given.library}'s {self.other_with} is {given.values[self.other_with]!r}: {self.name} is then no "
-                "standard deviation of the action, so leave exploration-noise out."
-            )
+        if other := given.values.get(self.other_with):
+            then = f"{self.name} is then no standard deviation of the action, so leave exploration-noise out"
+            raise NotANumberError(f"{given.library}'s {self.other_with} is {other!r}: {then}.")
         # Not by the name that slips and branches are judged by, since the mapping is given back as it is.
         said = SettingsReader(given.library, given.values).optional_number(dotted)
         return exp(self.default if said is None else said), said is not None
@@ -262,8 +268,7 @@ class RateTable:
         return {name: word for name, word in vars(self).items() if word is not None}
 
     def write(self, values: Hyperparameters) -> dict[str, Any]:
-        stated = values.stated()
-        written: dict[str, Any] = {}
+        written, stated = dict[str, Any](), values.stated()
         for name, word in self._by_field().items():
             if name in stated:
                 written |= word.write(float(stated[name]))
@@ -285,18 +290,8 @@ class RateTable:
                 given.unreadable[name] = str(error)
                 continue
             if found is not None:
-                value, is_said = found
-                (said if is_said else defaults)[name] = value
+                (said if found[1] else defaults)[name] = found[0]
         return said, defaults
 
     def whole(self, values: Mapping[str, object]) -> dict[str, Any]:
         return self.noise_std.folded(values) if isinstance(self.noise_std, LogInside) else dict(values)
-
-
-def _positive(given: SettingsReader, name: str, value: Number) -> Number:
-    if not 0 < value < inf:
-        raise NotANumberError(
-            f"{given.library}'s {name} is {value!r}: only a finite number greater than 0 can be carried to another "
-            "cycle time."
-        )
-    return value

@@ -50,9 +50,7 @@ def _check_values(text: str) -> None:
         if len(around) > MOST_LEVELS:
             raise InputError(f"{where} is nested {len(around)} levels deep: at most {MOST_LEVELS} are read.")
         if values > _MOST_VALUES:
-            raise InputError(
-                f"{where} and what is before it are more than {_MOST_VALUES} values: at most so many are read."
-            )
+            raise InputError(f"{where} and what is before it are more than {_MOST_VALUES} values, the most to be read.")
 
 
 Document: TypeAlias = dict[Any, Any]

@@ -172,9 +172,8 @@ class SourceReader:
             packages = [path.parent if path.stem == "__init__" else path for path in inside]
             found = [path for each in packages if each.is_dir() for path in _files_of(each / node.attr)]
             exporters = [self.module(path) for path in inside if path.stem == "__init__"]
-            return found or [
-                path for each in exporters if each for path in self._module_paths(ast.Name(node.attr), each)
-            ]
+            name = ast.Name(node.attr)
+            return found or [path for each in exporters if each for path in self._module_paths(name, each)]
         imported = module.names.get(node.id) if isinstance(node, ast.Name) else None
         return _module_files(module.path.parent, imported, imported.name) if isinstance(imported, _Import) else []
 
@@ -352,9 +351,8 @@ class SourceReader:
         return owner.children.get(node.attr) if isinstance(owner, Tree) else None
 
     def _call(self, node: ast.Call, scope: _Scope, module: _Module) -> _Found | None:
-        given: _Scope = {
-            each.arg: self._evaluate(each.value, scope, module, each.value.lineno) for each in node.keywords if each.arg
-        }
+        words = {each.arg: each.value for each in node.keywords if each.arg}
+        given: _Scope = {name: self._evaluate(each, scope, module, each.lineno) for name, each in words.items()}
         callee = node.func
         name = callee.id if isinstance(callee, ast.Name) else callee.attr if isinstance(callee, ast.Attribute) else ""
         local = scope.get(name) if isinstance(callee, ast.Name) else None

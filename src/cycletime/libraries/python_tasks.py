@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,9 +27,7 @@ def python_tasks(files: Sequence[Path], reader: SourceReader) -> list[PythonTask
     """The tasks that files register; else what their classes and functions hold."""
     found: list[PythonTask] = []
     for file in files:
-        tasks = [
-            each for each in _registered(file, reader) if "play" not in each.name.lower().replace("playground", "")
-        ]
+        tasks = [each for each in _registered(file, reader) if not re.search("play(?!ground)", each.name.lower())]
         found += [each for each in tasks if each.env.children or each.agent.children or each.agent_file]
         if missing := [each.name for each in tasks if not each.env.children]:
             reader.refused[file.resolve()] = f"the environments of {', '.join(missing)} have no setting in reach"
@@ -137,12 +136,10 @@ def _unregistered(path: Path, reader: SourceReader) -> list[PythonTask]:
     names = [each.name for each in module.body if isinstance(each, ast.ClassDef | ast.FunctionDef)]
     trees = {name: tree for name in names if (tree := reader.build(path, name)) and _says_time(tree)}
     agents = {name: tree for name, tree in trees.items() if name.removesuffix("PPO") in trees and name.endswith("PPO")}
-    return [
-        PythonTask(name, tree, agents.get(f"{name}PPO", Tree())) for name, tree in trees.items() if name not in agents
-    ]
+    envs = {name: tree for name, tree in trees.items() if name not in agents}
+    return [PythonTask(name, tree, agents.get(f"{name}PPO", Tree())) for name, tree in envs.items()]
 
 
 def _says_time(tree: Tree) -> bool:
-    return any(
-        name.rpartition(".")[2] in _TIME_WORDS and not isinstance(leaf.value, Opaque) for name, leaf in tree.leaves()
-    )
+    understood = (name for name, leaf in tree.leaves() if not isinstance(leaf.value, Opaque))
+    return any(name.rpartition(".")[2] in _TIME_WORDS for name in understood)

@@ -98,10 +98,8 @@ def _agent_library(document: Mapping[Any, Any]) -> str | None:
         return "rsl-rl"
     if isinstance(config, Mapping) and _has_any(config, "horizon_length", "minibatch_size"):
         return "rl-games"
-    if (isinstance(agent, Mapping) and "discount_factor" in agent) or {
-        "rollouts",
-        "discount_factor",
-    } <= document.keys():
+    of_skrl = agent if isinstance(agent, Mapping) else document if "rollouts" in document else ()
+    if "discount_factor" in of_skrl:
         return "skrl"
     if isinstance(policy, Mapping) and "type" in policy and _has_any(document, "dataset", "env", "job_name", "fps"):
         return "lerobot"

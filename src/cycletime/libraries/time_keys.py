@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cycletime.duration import Duration, cycle_steps
 from cycletime.errors import InputError
+from cycletime.libraries.names import FORMER_NAMES, OTHER_NAMES, PREFIXES
 from cycletime.libraries.parameters import LONG_NAME, POSITIVE, SECONDS, WHOLE, one_slip_apart
 from cycletime.rules.laws import COUNT, KEPT, POWER, PROPORTIONAL, SMOOTHING, Law, nearest_whole, rho_power
 
@@ -60,14 +61,28 @@ _ONCE = "an event or a difference: if rewards are multiplied by the cycle time (
 _RSL_RL = _keys(COUNT, _BATCHES, "max_iterations", "save_interval", counts="batches")
 _EVENTS = ("*terminat*", "*death*", "*landing*", "*success_bonus*", "*goal_reached*")
 _NAMED_EVENTS = ("success", "*_success", "*reached_*", "*bonus*", "fall_*", "fallen*", "*first_contact*", "*touchdown*")
+_BONUSES_PER_SECOND = ("open_drawer", "upright_posture", "move_to_target")
 _DIFFERENCES = ("action_rate*", "*action_smooth*", "*action_diff*")
-_RATES = (  # functions of Isaac Lab's and mjlab's tasks, that others are named after
-    *("spot.*", "*alive*", "*survival*", "track*", "*_l1", "*_l2", "*_l2_*", "*_exp", "*_tanh", "*power*"),
-    *("*energy*", "*_limits*", "*contacts", "contact_forces", "feet_air_time*", "feet_sli*", "foot_*", "object_*"),
-    *("*_command_error*", "keypoint_*", "motion_*", "grasp_*", "approach_*", "align_*", "posture*", "*collision_cost"),
-    *("open_drawer_bonus", "multi_stage_*", "upright_posture_bonus", "move_to_target_bonus", "progress_reward"),
-    "success_reward",
+_TERM = re.compile(r"^rewards\.(\w+)\.weight$|\bscales\.(\w+)$")
+_TERM_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        abs acc acceleration action air align aligned alive anchor ang angle angular angvel approach arms around barrier
+        base biped body bonus box cart clamped clearance cmd collision command consumption contact contacts cost cube
+        desired deviation distance dof drawer early ee eef effector electrical end end2 energy entity entrance error exp
+        faa feet ffe fine finger fingers flat floor foot force frame gait gaitreward gear global goal good grained grasp
+        gravity gripper gyro hand handle handover heading height hip insertion inv is joint jumps keypoint kfe knee l1
+        l2 landing left length lifted lifting limit limits lin linear linvel magnitude motion move multi no obj object
+        open ori orientation peg penalty phase pole pos pose position positive posture power progress qpos qvel ratio
+        reaching relative reward right robot roll self side slide slip smoothness socket soft splay stage stand stay
+        still success survival table tanh target tendon term terminated terminating termination time to toes torques
+        torso total track tracking undesired up upright variance vel velocity world xy xyz yaw z zero
+        """,
+    )
 )
+"""What the names of reward terms of Isaac Lab, mjlab and Playground are made of."""
+_LONG_WORDS = sorted(word for word in _TERM_WORDS if len(word) >= 5)
 
 
 def _rewards(form: str) -> tuple[TimeKey, ...]:
@@ -85,10 +100,7 @@ def _direct_rewards() -> tuple[TimeKey, ...]:
     kinds = [f"*{kind.strip('*')}*" for kind in (*_EVENTS, *_DIFFERENCES, "feet_air_time")]
     once = [form.format(kind) for form in forms for kind in kinds]
     per_step = [form.format("*") for form in forms]
-    return (
-        *_keys(COUNT, _ONCE, *once, "*_bonus", carried=False),
-        *_keys(PROPORTIONAL, _SHAPED, *per_step, carried=False),
-    )
+    return _keys(COUNT, _ONCE, *once, "*_bonus", carried=False) + _keys(PROPORTIONAL, _SHAPED, *per_step, carried=False)
 
 
 _SENSORS = ("scene.*history_length", "*sensor*.history_length", "*contact*.history_length")
@@ -117,16 +129,15 @@ _MANAGED = (  # environments of Isaac Lab and mjlab, whose managers multiply rew
     *_keys(PROPORTIONAL, "an increment per step", *_INCREMENTS, carried=False),
     *_keys(COUNT, "a norm, not squared: smooth motion costs as much", "rewards.spot.action_smooth*.weight"),
     *_rewards("rewards.{}.weight"),
-    *_keys(KEPT, _RATE, *(f"rewards.{name}.weight" for name in _RATES)),
+    *_keys(KEPT, _RATE, *(f"rewards.{name}_bonus.weight" for name in _BONUSES_PER_SECOND)),
     *_keys(COUNT, _NAMED_EVENT, *(f"rewards.{name}.weight" for name in _NAMED_EVENTS)),
-    *_keys(KEPT, _GUESS, "rewards.*.weight", "curriculum.*weight"),
+    *_keys(KEPT, _RATE, "rewards.*.weight"),
+    *_keys(KEPT, _GUESS, "curriculum.*weight"),
     *_direct_rewards(),
 )
 _ISAAC_LAB = (*_keys(COUNT, _EVENT, "rewards.feet_air_time.weight"), *_MANAGED)
-_MJLAB = (
-    *_keys(KEPT, "a motion plays one frame per cycle: resample it", "commands.*.motion_file", carried=False),
-    *_MANAGED,
-)
+_MOTION = "a motion plays one frame per cycle: resample it"
+_MJLAB = (*_keys(KEPT, _MOTION, "commands.*.motion_file", carried=False), *_MANAGED)
 _BESIDE_AGENT = tuple(key._replace(pattern=f"env.{key.pattern}") for key in _ISAAC_LAB)
 """What Isaac Lab's command line has of the environment, beside the words of a trainer's library."""
 _BRAX = (
@@ -201,11 +212,9 @@ TIME_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
         *_keys(KEPT, _PRESENT, "*n_obs_steps", equals="1"),
         *_keys(COUNT, _STEPS, "env.episode_length", "*.episode_length"),
         *_keys(PROPORTIONAL, "an increment per step: the arm's speed stays", "*end_effector_step_sizes.*"),
-        *_keys(
-            COUNT, _STEPS, "policy.online_buffer_capacity", "policy.n_action_steps", "policy.chunk_size", carried=False
-        ),
-        *_keys(COUNT, _STEPS, "*offline_buffer_capacity", "*online_step_before_learning", carried=False),
-        *_keys(COUNT, _STEPS, "*terminate_after_n_steps", "*n_obs_steps", carried=False),
+        *_keys(COUNT, _STEPS, "policy.online_buffer_capacity", "*offline_buffer_capacity", carried=False),
+        *_keys(COUNT, _STEPS, "policy.n_action_steps", "policy.chunk_size", "*n_obs_steps", carried=False),
+        *_keys(COUNT, _STEPS, "*online_step_before_learning", "*terminate_after_n_steps", carried=False),
     ),
 }
 ENVIRONMENT_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
@@ -215,17 +224,6 @@ ENVIRONMENT_KEYS: Mapping[str, tuple[TimeKey, ...]] = {
     "legged-gym": (*_SCALES, *_keys(COUNT, _HISTORY, "*history_len*", "*frame_stack", "*include_history_steps")),
 }
 """The same of the environments' own settings, by the library that has them; legged_gym's are explained alone."""
-PREFIXES: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "isaac-lab": (("agent.", ""), ("env.", "")),
-    "rsl-rl": (("agent.", ""), ("runner.", "")),
-    "rl-games": (("agent.params.config.", ""), ("params.config.", ""), ("config.", "")),
-    "skrl": (("agent.agent.", ""), ("agent.", "")),
-    "lerobot": (("policy.", "algorithm."), ("train.", "")),
-    "mujoco-playground": (("ppo.", ""), ("env.", ""), ("config.", "")),
-}
-"""By library, how files and command lines of it begin names, and how the tables begin the same; the first that fits."""
-OTHER_NAMES: Mapping[str, Mapping[str, str]] = {"skrl": {"lambda": "gae_lambda"}}
-"""By library, names of other versions, and those that the tables have for the same."""
 _CycleTime: TypeAlias = tuple[str, str, Fraction | None]
 """The two settings whose product is the cycle time, and what the second is where nothing is said."""
 _CYCLE_TIMES: Mapping[str, _CycleTime] = {
@@ -258,7 +256,7 @@ def means_time(library: str, name: str) -> TimeKey | None:
 def _canonical_name(library: str, name: str, known: Collection[str]) -> str:
     if name in known:
         return name
-    others = OTHER_NAMES.get(library, {})
+    others = OTHER_NAMES.get(library, {}) | FORMER_NAMES.get(library, {})
     for prefix, instead in (*PREFIXES.get(library, ()), ("", "")):
         stripped = instead + name.removeprefix(prefix)
         stripped = others.get(stripped, stripped)
@@ -434,12 +432,38 @@ def applied_keys(
         value, known_as = settings[name], kind_name(name, settings)
         fitting = [key for key in keys if fnmatchcase(known_as, key.pattern)]
         if key := next((each for each in fitting if _applies(each, name, value, settings, library)), None):
-            yield name, known_as, key
+            yield name, known_as, _marked_guess(key, known_as, keys)
         elif fitting:
             equal = fitting[0].equals
             follows = f"-1 follows {equal}" if value == -1 else f"not equal to {equal}"
             why = "in seconds" if equal == CYCLE_TIME else follows
             yield name, known_as, TimeKey(known_as, KEPT, why if _is_number(value) else "")
+
+
+def _marked_guess(key: TimeKey, kind: str, keys: Collection[TimeKey]) -> TimeKey:
+    """A reward term's key, whose reason says where it is a guess: by a name with a word that no known term has."""
+    found = _TERM.search(kind)
+    if found is None or _is_known(term := found[1] or found[2], key):
+        return key
+    words = term.split("_")
+    near = {each: [one for one in _LONG_WORDS if one_slip_apart(each, one)] for each in {*words} - _TERM_WORDS}
+    meant = "_".join((near.get(each) or [each])[0] for each in words)
+    meant_key = next(each for each in keys if fnmatchcase(kind.replace(term, meant), each.pattern))
+    hint = f"; did you mean {meant}?" if meant != term and _is_known(meant, meant_key) else ""
+    says = _GUESS if key.reason == _RATE else key.reason
+    return key._replace(reason=f"{says}{'' if says.endswith('check') else ': a guess by its name, check'}{hint}")
+
+
+def _is_known(term: str, key: TimeKey) -> bool:
+    return {*_TERM_WORDS, *re.findall(r"[a-z\d]+", key.pattern)}.issuperset(term.lower().split("_"))
+
+
+def is_no_number(key: TimeKey, weighs: bool, value: object) -> bool:
+    """Whether what a number must be to be carried is a text, or a reward's weight nothing; but for the cycle time."""
+    items = value if isinstance(value, list) else [value]
+    if value == "auto" or "${" in str(value) or not key.carried or key.reason == SETS:
+        return False
+    return (weighs or key.law != KEPT) and any(isinstance(each, str) or (weighs and each is None) for each in items)
 
 
 def carry_time_keys(

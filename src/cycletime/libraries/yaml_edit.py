@@ -81,7 +81,7 @@ def _rewrite_yaml(text: str, new: Mapping[KeyPath, object]) -> tuple[str, tuple[
         result, more = _rewrite_mapping(result, parent, values)
         notes += more
     if not _same(load_yaml(result), expected):
-        raise _unsupported((), {_dotted(path): _as_yaml(value) for path, value in wanted.items()})
+        raise _unsupported((), {_dotted(path): value for path, value in wanted.items()})
     return result, notes
 
 
@@ -99,7 +99,7 @@ def _rewrite_mapping(text: str, parent: KeyPath, values: Mapping[str | int, obje
     """Set values of one mapping, of which some are not there yet, or are shared with others."""
     document, root = load_yaml(text), read_spans(text)
     expected = with_values(document, {(*parent, key): value for key, value in values.items()})
-    written = {str(key): _as_yaml(value) for key, value in values.items()}
+    written = {str(key): value for key, value in values.items()}
     for rewrite in (_set_and_pin, _set_beside_anchor):
         # A splice that the parser refuses is one more structure that this way of rewriting does not cover.
         with suppress(InputError, RecursionError):
@@ -109,7 +109,7 @@ def _rewrite_mapping(text: str, parent: KeyPath, values: Mapping[str | int, obje
     raise _unsupported(parent, written)
 
 
-def _unsupported(parent: KeyPath, written: Mapping[str, str]) -> InputError:
+def _unsupported(parent: KeyPath, written: Mapping[str, object]) -> InputError:
     where = f"{_dotted(parent)}: the" if parent else "The"
     return InputError(
         f"{where} file's structure around this entry is not supported, so nothing was written; "
@@ -185,7 +185,7 @@ def _same(left: object, right: object) -> bool:
 
 
 def _set_and_pin(
-    text: str, root: YamlSpan, parent: KeyPath, written: dict[str, str], expected: Document
+    text: str, root: YamlSpan, parent: KeyPath, written: Mapping[str, object], expected: Document
 ) -> _Rewritten | None:
     """Set the values in the mapping, and pin the old ones in those beside it that inherit from it."""
     edits = _mapping_edits(text, root, parent, written)
@@ -217,9 +217,9 @@ def _set_and_pin(
     return text, tuple(notes)
 
 
-def _wrong_entries(document: object, expected: object) -> dict[str, dict[str, str] | None]:
+def _wrong_entries(document: object, expected: object) -> dict[str, dict[str, object] | None]:
     """The entries that are not as expected, with what to pin in them; None where pinning cannot help."""
-    strays: dict[str, dict[str, str] | None] = {}
+    strays: dict[str, dict[str, object] | None] = {}
     if not isinstance(document, dict) or not isinstance(expected, dict):
         return strays
     for name, right in expected.items():
@@ -227,14 +227,14 @@ def _wrong_entries(document: object, expected: object) -> dict[str, dict[str, st
         if isinstance(now, dict) and isinstance(right, dict) and now.keys() <= right.keys():
             wrong = {key for key in right if key not in now or not _same(now[key], right[key])}
             if wrong:
-                strays[str(name)] = {key: _as_yaml(right[key]) for key in right if key in wrong}
+                strays[str(name)] = {key: right[key] for key in right if key in wrong}
         elif not _same(now, right):
             strays[str(name)] = None
     return strays
 
 
 def _set_beside_anchor(
-    text: str, root: YamlSpan, parent: KeyPath, written: dict[str, str], expected: Document
+    text: str, root: YamlSpan, parent: KeyPath, written: Mapping[str, object], expected: Document
 ) -> _Rewritten | None:
     """Leave the anchor to the old values, one level down under ``<<: &name``, and set the new ones beside.
 
@@ -254,7 +254,7 @@ def _set_beside_anchor(
     start = text.index(f"&{entry.anchor}", entry.start)
     end = start + 1 + len(entry.anchor)
     edits = _onto_next_line(text, start, end, column, [merge])
-    return splice(text, [*edits, _insert_lines(text, entry.end, column, _lines(written))]), (note,)
+    return splice(text, [*edits, _insert_lines(text, entry.end, column, _block_lines(written))]), (note,)
 
 
 class Edit(NamedTuple):
@@ -272,22 +272,23 @@ def splice(text: str, edits: Iterable[Edit]) -> str:
     return "".join([*parts, text[done:]])
 
 
-def _mapping_edits(text: str, root: YamlSpan, parent: KeyPath, written: Mapping[str, str]) -> list[Edit]:
+def _mapping_edits(text: str, root: YamlSpan, parent: KeyPath, written: Mapping[str, object]) -> list[Edit]:
     entry, around = span_at(root, parent), span_at(root, parent[:-1])
     if entry is None or around is None:
         raise InputError(f"{_dotted(parent)} has no entry of its own.")
     if entry.alias:
-        lines = [f"{MERGE}: *{entry.alias}", *_lines(written)]
+        merge = f"{MERGE}: *{entry.alias}"
         if around.flow:
-            return [Edit(entry.start, entry.end, f"{{{', '.join(lines)}}}")]
+            return [Edit(entry.start, entry.end, f"{{{', '.join([merge, *_lines(written)])}}}")]
         siblings = [value.column_of_keys() for _, value in around.pairs() if value.children and not value.flow]
         column = siblings[0] if siblings else around.column_of_keys() + 2
-        return _onto_next_line(text, entry.start, entry.end, column, lines)
+        return _onto_next_line(text, entry.start, entry.end, column, [merge, *_block_lines(written)])
     own = {key: value for key in written if (value := entry.own(key)) is not None}
-    edits = [edit for key in own for edit in _value_edits(text, root, own, key, written[key])]
-    lines = _lines({key: value for key, value in written.items() if key not in own})
+    edits = [edit for key in own for edit in _value_edits(text, root, entry, written, key)]
+    new = {key: value for key, value in written.items() if key not in own}
+    lines = _lines(new) if entry.flow else _block_lines(new)
     if not entry.is_mapping:
-        lines = [value if entry.flow else f"- {value}" for value in written.values()]
+        lines = [_as_yaml(value) if entry.flow else f"- {_as_yaml(value)}" for value in written.values()]
     if lines and entry.flow:
         at = entry.children[-1].end if entry.children else entry.end - 1
         edits.append(Edit(at, at, ", ".join([""] * bool(entry.children) + lines)))
@@ -296,21 +297,30 @@ def _mapping_edits(text: str, root: YamlSpan, parent: KeyPath, written: Mapping[
     return edits
 
 
-def _value_edits(text: str, root: YamlSpan, own: Mapping[str, YamlSpan], key: str, new: str) -> list[Edit]:
-    old = own[key]
-    if old.start == old.end:  # nothing is written: 'key:' in a block, 'key' in brackets
+def _value_edits(text: str, root: YamlSpan, entry: YamlSpan, written: Mapping[str, object], key: str) -> list[Edit]:
+    old, new = entry.own(key), _as_yaml(written[key])
+    assert old is not None, "asked for what the entry has"
+    below = [] if entry.flow else _block_lines({key: written[key]})[1:]
+    if old.start == old.end and not below:  # nothing is written: 'key:' in a block, 'key' in brackets
         return [Edit(old.end, old.end, f" {new}" if text[old.start - 1] == ":" else f": {new}")]
+    own = [entry.own(each) for each in written]
+    users = [each for each in root.walk() if old.anchor and each.alias == old.anchor and each not in own]
+    note = f"{key} is written out, since it differs now from what it shares as *{old.alias}." if old.alias else ""
+    edits = []
+    if users:  # who shares it keeps its value
+        edits.append(Edit(users[0].start, users[0].end, text[old.start : old.end]))
+        note = f"The anchor &{old.anchor} of {key} moved to its next use, so that who shares it keeps its value."
+    start = old.start
     if old.children and not old.flow:
-        # What replaces a block stands on the line of its key; one with comments is not replaced.
-        return [] if "#" in text[old.start : old.end] else [Edit(len(text[: old.start].rstrip()), old.end, f" {new}")]
-    if old.anchor is None:
-        return [Edit(old.start, old.end, new)]
-    users = [place for place in root.walk() if place.alias == old.anchor and place not in own.values()]
-    if not users:
-        return [Edit(old.start, old.end, f"&{old.anchor} {new}")]
-    heir = Edit(users[0].start, users[0].end, text[old.start : old.end])
-    note = f"The anchor &{old.anchor} of {key} moved to its next use, so that who shares it keeps its value."
-    return [Edit(old.start, old.end, new, note), heir]
+        if "#" in text[old.start : old.end] and not users:
+            return []  # its comments would be lost
+        start, new = len(text[:start].rstrip()), f" {new}"
+    elif old.anchor and not users:
+        new = f"&{old.anchor} {new}"
+    if below:
+        replaced, lines = _onto_next_line(text, start, old.end, entry.column_of_keys(), below)
+        return [replaced._replace(note=note), lines, *edits]
+    return [Edit(start, old.end, new, note), *edits]
 
 
 def _onto_next_line(text: str, start: int, end: int, column: int, lines: list[str]) -> list[Edit]:
@@ -329,5 +339,15 @@ def _insert_lines(text: str, after: int, column: int, lines: list[str]) -> Edit:
     return Edit(at, at, "".join(newline + line for line in indented))
 
 
-def _lines(written: Mapping[str, str]) -> list[str]:
-    return [f"{_as_yaml(key)}: {value}" for key, value in written.items()]
+def _lines(written: Mapping[str, object]) -> list[str]:
+    """One for each value, as brackets need it and a block can read it."""
+    return [f"{_as_yaml(key)}: {_as_yaml(value)}" for key, value in written.items()]
+
+
+def _block_lines(written: Mapping[str, object]) -> list[str]:
+    """The same for a block, in which what is nested stands below its key."""
+    lines: list[str] = []
+    for key, value in written.items():
+        text = yaml.safe_dump({key: value}, default_flow_style=None, sort_keys=False, width=NO_WRAP, allow_unicode=True)
+        lines += text.splitlines() if isinstance(value, list | dict) else _lines({key: value})
+    return lines

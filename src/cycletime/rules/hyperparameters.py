@@ -201,7 +201,7 @@ class Hyperparameters:
                 exact = before._carried(quantity.field, laws[quantity.field], new_dt / self.dt)
                 values[quantity.field] = before._representable(quantity, exact, new_dt)
                 notes += _rounding_notes(quantity, exact, values[quantity.field])
-        after = replace(before, dt=new_dt, origin=None, **before._forgotten(rule), **values)
+        after = replace(before, dt=new_dt, origin=None, **values)
         horizons = _horizon_notes(before, after, rule)
         notes += (*horizons, *after._notes_on(before, rule), *self._notes_on_source())
         return replace(after, origin=Origin(before, rule.name, laws, notes, horizons, after.stated(), new_dt))
@@ -212,7 +212,8 @@ class Hyperparameters:
 
     def to(self, library: str, n_envs: int | None = None) -> LibraryValues:
         """These values in another library's words: a mapping to pass on as ``**values``, with notes."""
-        values: LibraryValues = _libraries().export_values(self, library, n_envs)
+        # Which is built on the rules: found when asked for, so that rules stand without it.
+        values: LibraryValues = import_module("cycletime.libraries").export_values(self, library, n_envs)
         return values
 
     @classmethod
@@ -222,7 +223,7 @@ class Hyperparameters:
         SAC's remain unstated, so that they are not exported, but `at` starts its parts from those defaults.
         Settings that do not depend on the cycle time are kept as they are, and `to` gives them back to the library.
         """
-        read: Self = _libraries().read_settings(cls, library, dt, n_envs, values)
+        read: Self = import_module("cycletime.libraries").read_settings(cls, library, dt, n_envs, values)
         return read
 
     def _interval_s(self, quantity: Quantity) -> float:
@@ -233,10 +234,6 @@ class Hyperparameters:
         value: Number = getattr(self, field)
         return law(value, rho)
 
-    def _forgotten(self, rule: Rule) -> dict[str, Any]:
-        """What else is known of the values, and is no longer so once the rule has carried them."""
-        return {}
-
     def _rule(self, rule: str | Rule) -> Rule:
         if isinstance(rule, Rule):
             known = [quantity.field for quantity in self.quantities]
@@ -246,6 +243,7 @@ class Hyperparameters:
                 near = "." if name in others else hints.name_hint(name, self.algorithm, known)  # another algorithm's
                 has = f"{self.algorithm} has {', '.join(known)}{near}"
                 raise InputError(f"Rule {rule.name!r} has a law for {name!r}: {has}")
+            rule.refuse_misfits({each.field: each.kind for each in self.quantities})
             if self.rules.get(rule.name, rule) != rule:
                 raise InputError(f"{rule.name!r} is the name of another rule of {self.algorithm}: give yours its own.")
             return rule
@@ -323,11 +321,6 @@ class Hyperparameters:
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.explain())}</pre>"
-
-
-def _libraries() -> Any:  # noqa: ANN401 - a module
-    """Other libraries' names, which are built on the rules: found when asked for, so that rules stand without them."""
-    return import_module("cycletime.libraries")
 
 
 def _laws_of(rule: Rule, parts: Collection[Part]) -> dict[str, Law]:
@@ -412,40 +405,28 @@ def explain_values(
     """
     if values.origin is None:
         return "\n".join([f"{values.algorithm.upper()} at {values.dt}", "", *_table([values], None)])
-    before, rho = values.origin.before, values.dt / values.origin.before.dt
-    title = (
-        f"{values.algorithm.upper()} from {before.dt} to {values.dt}, rule '{values.origin.rule}', rho = dt/dt0 = {rho}"
-    )
-    lines = [title, "", *_table([before, values], values.origin.laws)]
+    origin, before = values.origin, values.origin.before
+    title = f"{values.algorithm.upper()} from {before.dt} to {values.dt}, rule '{origin.rule}'"
+    lines = [f"{title}, rho = dt/dt0 = {values.dt / before.dt}", "", *_table([before, values], origin.laws)]
     if exported is not None:
         lines += ["", f"{exported.library}:", *(f"  {name} = {value}" for name, value in exported.items())]
     notes = [*further_notes, *values.notes, *(exported.notes if exported else ())]
-    if not details:
-        notes = [note for note in notes if note not in values.origin.details]
+    notes = [note for note in notes if details or note not in origin.details]
     if exported is not None and exported.unknown:
         notes.append(f"Passed on as given, not known here: {', '.join(exported.unknown)}.")
     left = "" if not environment_left else "what else" if exported is not None and exported.time_changes else "what"
-    lines += ["", f"Not carried: {_not_carried(values, left)}.", *(f"note: {note}" for note in notes)]
-    return "\n".join(
-        [
-            *lines,
-            *(_details(values) if details else ()),
-            "",
-            closing_line(values, getattr(exported, "n_envs", 1)),
-        ]
-    )
+    parts = parts_not_carried(values)
+    named = [f"{', '.join(parts)} (--also NAME carries one)"] if parts else []
+    named += [f"{left} your environment counts in steps (limit, delays, histories, rewards)"] if left else []
+    lines += ["", f"Not carried: {'; '.join(named) or 'nothing that is known here'}."]
+    lines += [f"note: {note}" for note in notes]
+    lines += _details(values) if details else ()
+    return "\n".join([*lines, "", closing_line(values, getattr(exported, "n_envs", 1))])
 
 
 def parts_not_carried(values: Hyperparameters) -> list[str]:
     laws = values.origin.laws if values.origin else {}
     return [name for name, part in values.parts.items() if part.field not in laws]
-
-
-def _not_carried(values: Hyperparameters, what: str) -> str:
-    parts = parts_not_carried(values)
-    named = [f"{', '.join(parts)} (--also NAME carries one)"] if parts else []
-    left = [f"{what} your environment counts in steps (limit, delays, histories, rewards)"] if what else []
-    return "; ".join([*named, *left]) or "nothing that is known here"
 
 
 def _details(values: Hyperparameters) -> list[str]:
@@ -513,13 +494,9 @@ def _number(value: Number) -> str:
 def align_columns(rows: Sequence[Sequence[str]], right: Collection[int] = (), underlined: bool = True) -> list[str]:
     """Lines of a table, whose first row is the header; columns of the numbers `right` are set to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if column in right else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    sides = [str.rjust if column in right else str.ljust for column in range(len(widths))]
+    cells = [[side(cell, width) for side, cell, width in zip(sides, row, widths, strict=True)] for row in rows]
+    lines = ["  ".join(row).rstrip() for row in cells]
     return [lines[0], *(["-" * max(map(len, lines))] if underlined else []), *lines[1:]]
 
 

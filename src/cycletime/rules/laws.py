@@ -8,7 +8,7 @@ A rule is a choice of laws (`cycletime.rules.rule`). A law with a number of its 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -18,6 +18,8 @@ from typing import TypeAlias
 from cycletime.errors import InputError
 
 Number: TypeAlias = int | float | Fraction
+RATE, SMOOTHED, DECAY, ENTROPY = "a count or rate", "a smoothing per update", "a decay per step", "an entropy"
+"""What a value is."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class Law:
     source: str
     compute: Callable[[Number, Fraction], Number] = field(compare=False, repr=False)
     """The value after, from the value before and rho; a named function, if carried values are to pickle."""
+    kinds: Collection[str] = field(default=(), compare=False, repr=False)
+    """Of which values it makes sense: of all where none is said."""
 
     def __call__(self, value: Number, rho: Fraction) -> Number:
         """The value after; infinite or NaN where there is none that a float can hold."""
@@ -73,10 +77,6 @@ def _power_with_floor(value: Number, rho: Fraction, floor: float) -> Number:
     return max(_power(value, rho), min(float(value), floor))
 
 
-def _capped_power_with_floor(value: Number, rho: Fraction, floor: float) -> Number:
-    return min(float(value), max(_power(value, rho), floor))
-
-
 def _smoothing(value: Number, rho: Fraction) -> Number:
     # 1 - (1 - x0)**rho without the cancellation that costs a small x0 its digits
     return -expm1(float(rho) * log1p(-float(value))) if value < 1 else 1.0
@@ -98,48 +98,47 @@ def _rho_power(value: Number, rho: Fraction, exponent: float) -> Number:
     return float(value) * math.pow(rho, exponent)
 
 
+_of_rate = partial(Law, kinds=(RATE,))
+_of_share = partial(Law, kinds=(RATE, SMOOTHED))
+_of_smoothing = partial(Law, kinds=(SMOOTHED,))
+_of_decay = partial(Law, kinds=(DECAY,))
 KEPT = Law("kept", "kept", "no rule, or the baseline", _kept)
-COUNT = Law(
+COUNT = _of_rate(
     "per second, of a count", "x0 / rho", "the paper's rule for b and m; the released code's for the replay", _count
 )
-POWER = Law(
-    "per second, of a decay",
-    "x0^rho",
-    "Doya 2000; Tallec et al. 2019; the paper's 'scaled' ablation and its gamma_1",
-    _power,
-)
-CAPPED_POWER = Law(
+_DOYA = "Doya 2000; Tallec et al. 2019; the paper's 'scaled' ablation and its gamma_1"
+POWER = _of_decay("per second, of a decay", "x0^rho", _DOYA, _power)
+CAPPED_POWER = _of_decay(
     "the paper's min", "min(x0, x0^rho)", "the paper's dt-aware gamma and lambda", partial(_capped, compute=_power)
 )
-SMOOTHING = Law(
-    "per second, of a smoothing",
-    "1 - (1 - x0)^rho",
-    "the same time constant in seconds, one update per agent step",
-    _smoothing,
+_SAME = "the same time constant in seconds"
+SMOOTHING = _of_smoothing(
+    "per second, of a smoothing", "1 - (1 - x0)^rho", f"{_SAME}, one update per agent step", _smoothing
 )
-GROWN_SMOOTHING = Law(
+GROWN_SMOOTHING = _of_smoothing(
     "per second, of a smoothing, with grown updates",
     "1 - (1 - x0)^(rho / max(1, round(rho)))",
-    "the same time constant in seconds, with more updates per agent step at longer cycles",
+    f"{_SAME}, with more updates per agent step at longer cycles",
     _grown_smoothing,
 )
-PER_UPDATE = Law("kept per update", "kept, per update", "the updates come as often per second as before", _kept)
-PROPORTIONAL = Law("proportional", "x0 * rho", "the same number of updates per second", _proportional)
-GROWN = Law(
+_AS_OFTEN = "the updates come as often per second as before"
+PER_UPDATE = _of_smoothing("kept per update", "kept, per update", _AS_OFTEN, _kept)
+PROPORTIONAL = _of_share("proportional", "x0 * rho", "the same number of updates per second", _proportional)
+GROWN = _of_rate(
     "proportional, never less",
     "x0 * max(1, round(rho))",
     "as proportional, in whole multiples that fit into every cycle; the max is of our own search, where fewer updates "
     "cost more than they save",
     _grown,
 )
-ROOT = Law(
+ROOT = _of_rate(
     "square root",
     "x0 / sqrt(rho)",
     "white noise of the same integrated variance per second (released code); Adam's rate for a mini-batch of m0 / rho "
     "(Malladi et al. 2022)",
     _root,
 )
-TIMES_ROOT = Law("square root, growing", "x0 * sqrt(rho)", "a candidate for the clip, untested", _times_root)
+TIMES_ROOT = _of_rate("square root, growing", "x0 * sqrt(rho)", "a candidate for the clip, untested", _times_root)
 
 
 def power_with_floor(steps: float) -> Law:
@@ -150,7 +149,7 @@ def power_with_floor(steps: float) -> Law:
     """
     if not _is_finite(steps) or steps <= 0:
         raise InputError(f"The floor is {steps!r} steps: it must be a finite number greater than 0.")
-    return Law(
+    return _of_decay(
         f"{POWER.name}, at least {_digits(steps)} steps",
         f"max(x0^rho, min(x0, e^(-1/{_digits(steps)})))",
         "as per second; the floor is of our own search, and the paper's tuned gammas of SAC stop falling, too",
@@ -161,11 +160,11 @@ def power_with_floor(steps: float) -> Law:
 def capped_power_with_floor(steps: float) -> Law:
     """As `power_with_floor`, but kept at shorter cycles, as the paper's min keeps a value."""
     with_floor = power_with_floor(steps)
-    return Law(
+    return _of_decay(
         f"{with_floor.name}, with the min",
         f"min(x0, max(x0^rho, e^(-1/{_digits(steps)})))",
         "as with the floor; the min is the paper's, and of SAC our own trial suggests it",
-        partial(_capped_power_with_floor, floor=exp(-1 / steps)),
+        partial(_capped, compute=with_floor.compute),
     )
 
 
@@ -173,10 +172,10 @@ def rho_power(exponent: float) -> Law:
     """x0 * rho^exponent: -1/2 is the square root, 0 keeps the value."""
     if not _is_finite(exponent):
         raise InputError(f"exponent is {exponent!r}: it must be a finite number.")
-    return Law(
+    return _of_share(
         f"a power of rho, {_digits(exponent)}",
         f"x0 * rho^{_digits(exponent)}",
-        "a power of one's own; as a candidate for the learning rate it did harm in our own search",
+        "a power of one's own; our own search tried it for the learning rate alone, where it did harm",
         partial(_rho_power, exponent=float(exponent)),
     )
 
@@ -185,7 +184,7 @@ def capped_rho_power(exponent: float) -> Law:
     """min(x0, x0 * rho^exponent), which never raises a value, as the paper's min does not."""
     plain = rho_power(exponent)
     capped = partial(_capped, compute=plain.compute)
-    return Law(f"{plain.name}, with the min", f"min(x0, {plain.formula})", plain.source, capped)
+    return _of_share(f"{plain.name}, with the min", f"min(x0, {plain.formula})", plain.source, capped)
 
 
 ENTROPY_FORMULA = "x0 - d/2 * ln(rho)"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from cycletime.duration import DurationField
 from cycletime.errors import InputError
@@ -107,9 +107,6 @@ class PPO(Hyperparameters):
             return law(Fraction(self.batch, self.minibatch_count), rho)
         return super()._carried(field, law, rho)
 
-    def _forgotten(self, rule: Rule) -> dict[str, Any]:
-        return {} if _keeps_ratio(rule) else {"minibatch_count": None}
-
     def _notes_on(self, before: Self, rule: Rule) -> tuple[str, ...]:
         ratio = Fraction(self.batch, self.minibatch)
         if ratio == Fraction(before.batch, before.minibatch):
@@ -119,17 +116,12 @@ class PPO(Hyperparameters):
         shift = float(ratio / ratio_before) - 1
         moved = f"batch / minibatch moved from {float(ratio_before):.4g} to {float(ratio):.4g} ({shift:+.1%})"
         count, count_before = self.minibatches, ceil(ratio_before)
-        if not _keeps_ratio(rule):
+        if rule.law("batch") != rule.law("minibatch"):
             ratios = f"from {float(ratio_before):.4g} to {float(ratio):.4g}"
             return (f"Rule {rule.name!r} moves batch / minibatch {ratios}: {count} mini-batches per epoch.",)
         if count != count_before and (self.minibatch_count is None or abs(shift) > REPORTED_SHIFT):
             return (f"Mini-batches per epoch: {count_before} became {count}, since rounding {moved}.",)
         return (f"Rounding {moved}.",) if abs(shift) > REPORTED_SHIFT else ()
-
-
-def _keeps_ratio(rule: Rule) -> bool:
-    """Whether batch / minibatch stays, but for rounding."""
-    return rule.law("batch") == rule.law("minibatch")
 
 
 _PPO_ONLY = ("minibatch", "clip")

@@ -9,7 +9,7 @@ from math import inf, isfinite, isinf, log, log1p
 from numbers import Integral, Real
 
 from cycletime.errors import InputError, quote
-from cycletime.rules.laws import Number
+from cycletime.rules.laws import DECAY, ENTROPY, RATE, SMOOTHED, Number
 
 _LARGEST_COUNT = 10**18
 """Greater whole numbers are a slip of the keyboard, and floats cannot hold all of them."""
@@ -75,6 +75,11 @@ class Quantity:
     def is_horizon(self) -> bool:
         """Whether its meaning is a horizon: how far the agent looks ahead or back."""
         return self.seconds is decay_in_seconds
+
+    @property
+    def kind(self) -> str:
+        by_meaning: dict[SecondsFormula, str] = {decay_in_seconds: DECAY, smoothing_in_seconds: SMOOTHED}
+        return by_meaning.get(self.seconds, RATE if isfinite(self.low) else ENTROPY)
 
     def check(self, value: object) -> Number:
         """The value as a plain Python number; refused outside this quantity's range."""

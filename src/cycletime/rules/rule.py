@@ -48,14 +48,22 @@ class Rule:
             raise InputError(f"Rule {name!r} has {laws!r}: give a mapping from fields to laws.")
         for field, law in laws.items():
             if not isinstance(law, Law):
-                raise InputError(
-                    f"Rule {name!r} has {law!r} for {field}: give one of cycletime.rules.laws, such as laws.COUNT."
-                )
+                instead = "give one of cycletime.rules.laws, such as laws.COUNT"
+                raise InputError(f"Rule {name!r} has {law!r} for {field}: {instead}.")
         object.__setattr__(self, "laws", dict(laws))  # of its own, so that nobody changes it
 
     def law(self, field: str) -> Law:
         """The law of a field; what a rule does not speak of is kept."""
         return self.laws.get(field, laws.KEPT)
+
+    def refuse_misfits(self, kinds: Mapping[str, str]) -> None:
+        """Refuse a law that makes no sense of its value, by what kind each field is."""
+        for field, law in self.laws.items():
+            if law.kinds and kinds[field] not in law.kinds:
+                named = {**_LAWS, **{name: make_law(1) for (name, _), make_law in _PARAMETERS.items()}}
+                fit = [name for name, each in named.items() if not each.kinds or kinds[field] in each.kinds]
+                what = f"{field}, which is {kinds[field]}: give one of {', '.join(fit)}"
+                raise InputError(f"Rule {self.name!r} has {law.formula} for {what}.")
 
     def without(self, *fields: str) -> Rule:
         """The same rule for an algorithm that has not all of its fields."""
@@ -165,15 +173,12 @@ def _law_of_table(table: Mapping[str, object]) -> Law:
     raise InputError(f"{quote(dict(table))} is no law: give one of {', '.join(known)}.")
 
 
-def parse_own_rules(told: object) -> dict[str, Rule]:
+def parse_own_rules(own: object) -> dict[str, Rule]:
     """By name, the rules that a table of tables describes."""
-    if not isinstance(told, Mapping) or not all(isinstance(table, Mapping) and table for table in told.values()):
+    if not isinstance(own, Mapping) or not all(isinstance(table, Mapping) and table for table in own.values()):
         remedy = "it must have a table for each rule, such as [own_rules.mine] with discount = 'power'"
-        raise InputError(f"own_rules is {quote(told)}: {remedy}.")
-    return {
-        name: Rule(name, {field: _parse_law(name, field, words) for field, words in told[name].items()})
-        for name in told
-    }
+        raise InputError(f"own_rules is {quote(own)}: {remedy}.")
+    return {name: Rule(name, {field: _parse_law(name, field, law) for field, law in own[name].items()}) for name in own}
 
 
 def own_rules_as_table(rules: Mapping[str, Rule]) -> dict[str, dict[str, str]]:

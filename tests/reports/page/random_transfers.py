@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
+from math import isclose
 from typing import Any
 
 from cycletime.errors import InputError
@@ -12,6 +14,22 @@ from cycletime.rules import ALGORITHMS
 from cycletime.rules.hyperparameters import closing_line, transfer_as_json
 from cycletime.rules.quantities import Quantity
 
+IN_JAVASCRIPT = """asked => asked.map((each) => {
+  const {carry, exportTo, numbers, tables} = cycletime;
+  const mapped = (values, act) => Object.fromEntries(Object.entries(values).map(([name, value]) => [name, act(value)]));
+  try {
+    const carried = carry(tables, each), settings = exportTo(tables, carried, each.library, each.nEnvs);
+    return {
+      after: mapped(carried.after, numbers.number),
+      seconds: mapped(carried.seconds.after, String),
+      notes: carried.notes,
+      closing: carried.closing,
+      settings: Object.fromEntries(settings.lines.map((line) => line.split(' = '))),
+      library_notes: settings.notes,
+    };
+  } catch (error) { return {error: error.message}; }
+})"""
+"""What `by_python` does, of many transfers, by the page's scripts; its tables are in `cycletime.tables`."""
 _TIMES: tuple[Callable[[random.Random], str], ...] = (
     lambda rng: f"{rng.randint(1, 200)}ms",
     lambda rng: f"{rng.randint(1, 2000) / 10}ms",
@@ -81,3 +99,35 @@ def _value(quantity: Quantity, rng: random.Random) -> int | float:
 
 def _number(text: str) -> int | float:
     return int(text) if text.lstrip("-").isdigit() else float(text)
+
+
+def assert_same(asked: Sequence[dict[str, Any]], by_javascript: Sequence[dict[str, Any]]) -> None:
+    pairs = zip(asked, by_javascript, strict=True)
+    wrong = [(each, ours, theirs) for each, theirs in pairs if not _same(ours := by_python(each), theirs)]
+    assert not wrong, wrong[0]
+
+
+def _same(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
+    if "error" in ours or "error" in theirs:
+        return ours == theirs
+    told = ("notes", "closing", "library_notes")
+    if any(ours[name] != theirs[name] for name in told) or list(ours["settings"]) != list(theirs["settings"]):
+        return False
+    spans = {field: float(text.replace("Infinity", "inf")) for field, text in theirs["seconds"].items()}
+    return (
+        _close(ours["after"], theirs["after"])
+        and _close(ours["seconds"], spans)
+        and all(_same_setting(ours["settings"][name], theirs["settings"][name]) for name in ours["settings"])
+    )
+
+
+def _close(ours: dict[str, float], theirs: dict[str, float]) -> bool:
+    return ours.keys() == theirs.keys() and all(isclose(ours[name], theirs[name], rel_tol=1e-9) for name in ours)
+
+
+def _same_setting(ours: str, theirs: str) -> bool:
+    """Text for text; numbers may differ in their last bits."""
+    numbers = [re.findall(r"-?[\d.]+(?:e[+-]\d+)?", text) for text in (ours, theirs)]
+    shapes = [re.sub(r"-?[\d.]+(?:e[+-]\d+)?", "#", text) for text in (ours, theirs)]
+    pairs = zip(*numbers, strict=True)
+    return shapes[0] == shapes[1] and all(isclose(float(a), float(b), rel_tol=1e-9, abs_tol=1e-15) for a, b in pairs)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import random
-import re
 from collections.abc import Iterator
-from math import isclose
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -21,7 +19,7 @@ from cycletime.studies.spec_file import study_from_table
 from cycletime.studies.study_folder import StudyFolder
 from docs.hooks import calculator_file
 from tests.reports.conftest import TABLE, finished
-from tests.reports.page.random_transfers import by_python, draw_transfer
+from tests.reports.page.random_transfers import IN_JAVASCRIPT, assert_same, draw_transfer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -317,58 +315,9 @@ def test_the_calculator_agrees_with_python_on_thousands_of_inputs(browser: Brows
     rng = random.Random(20)
     asked = [draw_transfer(rng) for _ in range(4000)]
     opened = Opened(browser, study_file)
-    found = opened.page.evaluate(
-        """asked => asked.map((each) => {
-          const {carry, exportTo, numbers, tables} = cycletime;
-          const mapped = (values, act) =>
-            Object.fromEntries(Object.entries(values).map(([name, value]) => [name, act(value)]));
-          try {
-            const carried = carry(tables, each), settings = exportTo(tables, carried, each.library, each.nEnvs);
-            return {
-              after: mapped(carried.after, numbers.number),
-              seconds: mapped(carried.seconds.after, String),
-              notes: carried.notes,
-              closing: carried.closing,
-              settings: Object.fromEntries(settings.lines.map((line) => line.split(' = '))),
-              library_notes: settings.notes,
-            };
-          } catch (error) { return {error: error.message}; }
-        })""",
-        asked,
-    )
-    wrong = [
-        (each, ours, theirs)
-        for each, theirs in zip(asked, found, strict=True)
-        if not _same(ours := by_python(each), theirs)
-    ]
-    assert not wrong, wrong[0]
+    found = opened.page.evaluate(IN_JAVASCRIPT, asked)
+    assert_same(asked, found)
     assert sum("error" in each for each in found) < len(found) / 3
-
-
-def _same(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
-    if "error" in ours or "error" in theirs:
-        return ours == theirs
-    told = ("notes", "closing", "library_notes")
-    if any(ours[name] != theirs[name] for name in told) or list(ours["settings"]) != list(theirs["settings"]):
-        return False
-    spans = {field: float(text.replace("Infinity", "inf")) for field, text in theirs["seconds"].items()}
-    return (
-        _close(ours["after"], theirs["after"])
-        and _close(ours["seconds"], spans)
-        and all(_same_setting(ours["settings"][name], theirs["settings"][name]) for name in ours["settings"])
-    )
-
-
-def _close(ours: dict[str, float], theirs: dict[str, float]) -> bool:
-    return ours.keys() == theirs.keys() and all(isclose(ours[name], theirs[name], rel_tol=1e-9) for name in ours)
-
-
-def _same_setting(ours: str, theirs: str) -> bool:
-    """Text for text; numbers may differ in their last bits."""
-    numbers = [re.findall(r"-?[\d.]+(?:e[+-]\d+)?", text) for text in (ours, theirs)]
-    shapes = [re.sub(r"-?[\d.]+(?:e[+-]\d+)?", "#", text) for text in (ours, theirs)]
-    pairs = zip(*numbers, strict=True)
-    return shapes[0] == shapes[1] and all(isclose(float(a), float(b), rel_tol=1e-9, abs_tol=1e-15) for a, b in pairs)
 
 
 def test_the_calculator_s_command_prints_the_same(

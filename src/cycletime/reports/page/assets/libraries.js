@@ -170,11 +170,12 @@
 
   function differences(algorithm, values, gets, name, nEnvs, remarks, called) {
     const notes = [];
-    for (const { field, whole, low } of algorithm.quantities) {
+    for (const quantity of algorithm.quantities) {
+      const { field } = quantity;
       if (!(field in values)) continue;
       const value = number(values[field]);
-      if (whole && gets[field] < low) {
-        throw new Error(`${called[field] ?? field} is ${gets[field]}: it must be a whole number of at least ${low}.`);
+      if (field in gets && !app.isAllowed(quantity, gets[field])) {
+        throw new Error(`${called(field)} is ${quantity.whole ? gets[field] : repr(gets[field])}: it must be ${app.allowed(quantity)}.`);
       }
       if (!(field in gets)) {
         const remark = remarks[field] ? ` (${remarks[field]})` : "";
@@ -211,7 +212,10 @@
     }
     sayRates(words.rates, values, found.said, found.gets);
     const said = words.n_envs ? { [words.n_envs.name]: nEnvs, ...found.said } : found.said;
-    const called = words.replay ? { replay_capacity: `${libraryName}'s ${words.replay.name}` } : {};
+    const called = (field) => {
+      const theirs = Object.entries(library.fields[carried.algorithm]).find(([name, ours]) => ours === field && name in said);
+      return theirs ? `${libraryName}'s ${theirs[0]}` : field;
+    };
     const missing = differences(algorithm, values, found.gets, library.spoken, nEnvs, words.remarks ?? {}, called);
     return {
       lines: Object.entries(said).map(([name, value]) => `${name} = ${text(value)}`),

@@ -9,19 +9,20 @@
   const shown = (value) => (isExact(value) ? String(value.n) : repr(value));
   const plain = (value) => (isExact(value) ? String(value.n) : general(value));
 
-  function allowed(quantity) {
+  const allowed = app.allowed = (quantity) => {
     if (quantity.whole) return `a whole number of at least ${general(quantity.low)}`;
     if (quantity.high !== null) return `a number in ${quantity.low_allowed ? "[" : "("}${general(quantity.low)}, ${general(quantity.high)}]`;
     return quantity.low === null ? "a finite number" : `a number greater than ${general(quantity.low)}`;
-  }
+  };
+
+  const isAllowed = app.isAllowed = ({ low, high, low_allowed: lowAllowed }, size) =>
+    (low === null || low < size || (lowAllowed && size === low)) && (high === null || size <= high);
 
   /** A typed value: exact if it counts something, else a number. */
   function read(quantity, text) {
     const exact = app.numbers.exactOf(text.trim().toLowerCase().replace("e+", "e"));
     const value = exact && (quantity.whole ? exact : number(exact));
-    const low = quantity.low ?? -Infinity, high = quantity.high ?? Infinity;
-    const size = value && number(value);
-    const inRange = exact && (!quantity.whole || exact.d === 1n) && (low < size || (quantity.low_allowed && size === low)) && size <= high;
+    const inRange = exact && (!quantity.whole || exact.d === 1n) && isAllowed(quantity, number(value));
     if (!inRange) throw new Error(`${quantity.field} is ${text.trim()}: it must be ${allowed(quantity)}.`);
     return value;
   }
