@@ -9,8 +9,9 @@ from cycletime.duration import Duration
 from cycletime.errors import InputError
 from cycletime.libraries import LIBRARIES, given_cycle_time
 from cycletime.libraries.names import PREFIXES
-from cycletime.libraries.time_keys import TIME_KEYS, carry_time_keys, environment_keys, stated_cycle_time
+from cycletime.libraries.time_keys import TIME_KEYS, applied_keys, carry_time_keys, environment_keys, stated_cycle_time
 from cycletime.rules import PPO, SAC
+from cycletime.rules.laws import COUNT
 
 ANYMAL: dict[str, Any] = {  # of Isaac Lab's velocity task, as params/env.yaml and params/agent.yaml have them
     "agent": {"num_steps_per_env": 24, "max_iterations": 1500, "algorithm": {"gamma": 0.99, "num_mini_batches": 4}},
@@ -350,3 +351,12 @@ def test_settings_that_another_library_does_not_get_are_named() -> None:
     left = "Given in brax's words, and not in these: env.episode_length, num_timesteps."
     assert left in carried.to("cleanrl").notes
     assert left not in carried.to("brax").notes
+
+
+def test_wrappers_that_stack_observations_are_told_by_the_zoo_s_names_and_by_their_own() -> None:
+    stacked = {"n_stack": "vec_env_wrapper.0.stable_baselines3.common.vec_env.VecFrameStack.n_stack"}
+    stacked["stack_size"] = "env_wrapper.0.gymnasium.wrappers.FrameStackObservation.stack_size"
+    settings = {"frame_stack": 4, **dict.fromkeys(stacked.values(), 4)}
+    found = {name: key for name, _, key in applied_keys("stable-baselines3", settings, settings)}
+    assert found.keys() == settings.keys()
+    assert {(key.law.name, key.carried) for key in found.values()} == {(COUNT.name, False)}

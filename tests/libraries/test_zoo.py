@@ -53,8 +53,8 @@ def test_a_ppo_entry_at_a_quarter_of_its_cycle_time() -> None:
     assert carried.notes == (
         "sde_sample_freq would be 16: it counts agent steps",
         "No env_wrapper was written, since 4ms is not a whole multiple of the environment's step, 16ms: the "
-        "environment itself must step every 4ms (cycletime.tasks.retime can, once register_retiming describes it); "
-        "rename the entry to its id.",
+        "environment itself must step every 4ms (cycletime.tasks.retime can, once register_retiming describes it: "
+        "docs/retime.md); rename the entry to its id.",
         UNKNOWN,
     )
 

@@ -154,7 +154,7 @@ def test_a_mini_batch_greater_than_the_batch_is_read_as_stable_baselines3_reads_
 )
 def test_of_a_shorter_cycle_it_is_said_whether_retime_knows_the_environment(env_id: str, knows: bool) -> None:
     result = transfer_entry(f"{env_id}:\n  gamma: 0.9\n", env_id, "ppo", "50ms", "25ms")
-    can = "makes it do so" if knows else "can, once register_retiming describes it"
+    can = "makes it do so" if knows else "can, once register_retiming describes it: docs/retime.md"
     assert any(f"must step every 25ms (cycletime.tasks.retime {can}); rename" in note for note in result.notes)
 
 

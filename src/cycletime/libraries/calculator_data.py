@@ -16,7 +16,7 @@ from cycletime.rules import ALGORITHMS, quantities
 from cycletime.rules.hyperparameters import Hyperparameters
 from cycletime.rules.laws import ENTROPY_FORMULA
 from cycletime.rules.quantities import Quantity, SecondsFormula
-from cycletime.rules.rule import FEWEST_OF_MANY_ENVS, HORIZON_FIELDS
+from cycletime.rules.rule import HORIZON_FIELDS
 
 SECONDS_FORMULAS: Mapping[SecondsFormula, str] = {
     quantities.steps_in_seconds: "x * dt",
@@ -52,7 +52,7 @@ def _algorithm(kind: type[Hyperparameters]) -> dict[str, Any]:
         "recommended": {
             "untuned": kind.recommended.untuned._asdict(),
             "tuned": kind.recommended.tuned._asdict(),
-            "many": {"environments": FEWEST_OF_MANY_ENVS, "why": kind.recommended.many},
+            "many": {"environments": kind.recommended.many_envs, "why": kind.recommended.many},
             "defaults": {field: value for field, value in baseline.stated().items() if field in HORIZON_FIELDS},
         },
         "rules_of": kind.rules_of,

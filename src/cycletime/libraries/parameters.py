@@ -68,7 +68,8 @@ class SettingsReader:
             return None
         if isinstance(value, bool) or not isinstance(value, Real):
             instead = f"; give values, as in --from-library {self.library} {name}=1" if value == PICKLED else ""
-            raise self.not_carried(f"{name} is {value!r}: only a number", instead)
+            shown = "a schedule" if callable(value) else repr(value)
+            raise self.not_carried(f"{name} is {shown}: only a number", instead)
         if isinstance(value, Integral):
             return int(value)
         number = float(value)

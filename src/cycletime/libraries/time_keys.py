@@ -172,7 +172,7 @@ _SB3 = (
     *_keys(KEPT, "mini-batches follow the batch", "n_minibatches"),
     *_keys(KEPT, "it counts updates", "target_update_interval", "policy_delay"),
     *_keys(KEPT, "a single step", "n_steps", "frame_stack", "frame_skip", equals="1"),
-    *_keys(COUNT, _STEPS, "sde_sample_freq", "n_steps", "frame_stack", "frame_skip", carried=False),
+    *_keys(COUNT, _STEPS, "sde_sample_freq", "n_steps", "frame_s*", "*Frame*.n_stack", "*.stack_size", carried=False),
     *_keys(COUNT, _STEPS, "buffer_size", "learning_starts", carried=False),
 )
 TIME_KEYS: Mapping[str, tuple[TimeKey, ...]] = {

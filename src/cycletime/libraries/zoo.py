@@ -51,7 +51,11 @@ def with_cycle_time_wrapper(said: object, env_id: str | None, from_dt: Duration,
     held = to_dt / (step or from_dt)
     if step and held.denominator != 1:
         cannot = f"{to_dt} is not a whole multiple of the environment's step, {step}"
-        knows = "makes it do so" if RETIMED.fullmatch(env_id or "") else "can, once register_retiming describes it"
+        knows = (
+            "makes it do so"
+            if RETIMED.fullmatch(env_id or "")
+            else "can, once register_retiming describes it: docs/retime.md"
+        )
         common = step * Fraction(1, held.denominator)  # of which the new cycle and the episode are whole multiples
         hold = f", and CycleTime hold each action for {to_dt}" if common != to_dt else ""
         must = f"the environment itself must step every {common} (cycletime.tasks.retime {knows}){hold}"

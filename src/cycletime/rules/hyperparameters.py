@@ -15,7 +15,7 @@ from cycletime.duration import Duration, DurationField, DurationLike
 from cycletime.errors import InputError, did_you_mean
 from cycletime.rules.laws import KEPT, Law, Number, nearest_whole
 from cycletime.rules.quantities import Quantity, format_seconds
-from cycletime.rules.rule import FEWEST_OF_MANY_ENVS, HORIZON_FIELDS, Recommendation, Recommendations, Rule
+from cycletime.rules.rule import HORIZON_FIELDS, Recommendation, Recommendations, Rule
 
 REPORTED_SHIFT = 0.01
 """Rounding that moves a value or a ratio by more than this fraction is reported."""
@@ -373,7 +373,7 @@ def recommend(values: Hyperparameters, n_envs: int = 1) -> Recommendation:
 
 def _on_many(values: Hyperparameters, n_envs: int) -> str:
     number = max(n_envs, values.library_source.n_envs if values.library_source else 1)
-    return values.recommended.many if number >= FEWEST_OF_MANY_ENVS else ""
+    return values.recommended.many if number >= values.recommended.many_envs else ""
 
 
 def closing_line(carried: Hyperparameters, n_envs: int = 1) -> str:

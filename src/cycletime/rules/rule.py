@@ -87,16 +87,14 @@ class Recommendation(NamedTuple):
     why: str
 
 
-FEWEST_OF_MANY_ENVS = 256
-
-
 class Recommendations(NamedTuple):
     """An algorithm's: for the defaults of libraries and papers, and for values that are others or were tuned."""
 
     untuned: Recommendation
     tuned: Recommendation
     many: str = ""
-    """What to know besides with at least FEWEST_OF_MANY_ENVS of them."""
+    """A further sentence for so many environments as `many_envs` or more."""
+    many_envs: int = 256
 
 
 ON_POLICY = Recommendations(
@@ -120,6 +118,8 @@ _KEPT = (
 OFF_POLICY = Recommendations(
     Recommendation("tuned", f"from default {_KEPT.format(95, 90, 94)} {_TUNE} tunes them."),
     Recommendation("tuned", f"from tuned {_KEPT.format(99, 94, 100)}"),
+    " Those trials had one environment.",
+    many_envs=2,
 )
 
 _LAWS = {
