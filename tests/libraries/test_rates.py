@@ -149,7 +149,7 @@ def test_a_logarithm_inside_policy_kwargs_is_sigma() -> None:
     ("kind", "library", "said", "part", "says"),
     [
         (PPO, "sb3", {"learning_rate": "lin_3e-4"}, "learning-rate", "learning_rate is 'lin_3e-4': only a number"),
-        (PPO, "sb3", {"clip_range": abs}, "clip", "clip_range is <built-in function abs>: only a number"),
+        (PPO, "sb3", {"clip_range": abs}, "clip", "clip_range is a schedule: only a number"),
         (PPO, "sb3", {"learning_rate": 0}, "learning-rate", "learning_rate is 0: only a finite number greater than 0"),
         (PPO, "skrl", {"learning_rate": (1e-3, 1e-4)}, "learning-rate", "is (0.001, 0.0001): only a number"),
         (
