@@ -90,7 +90,7 @@ def check_start(cells: Iterable[Cell], out: Path, executor: str, tell: Callable[
     """Refuse a new study that cannot start, where it is this machine that computes it.
 
     A run of each kind and cycle time is prepared; where another library trains, one of each kind is tried as
-    `measure_costs` does, until its first point. A failure that is no refusal is left to the runs: others may succeed.
+    `measure_costs` does, until its first point. A failure after that is left to the runs: others may succeed.
     """
     if executor != "local" or any(out.glob("*")):
         return

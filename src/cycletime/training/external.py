@@ -214,12 +214,12 @@ def external_agent(
         agent = ExternalAgent(algorithm, trainer, carried.stated(), dict(exported), notes=exported.notes)
         return agent, tuned, carried
     before, after, notes = tuned.stated(), carried.stated(), list[str]()
-    given = {name: after[name] for name in after if name in values}
+    own = {name: after[name] for name in after if name in values}
     left_out = {name: value for name, value in after.items() if name not in values and value != before[name]}
     if carried.origin and left_out:
         changes = f"the rule {carried.origin.rule} changes {', '.join(left_out)} too"
         notes.append(f"{changes}, which [tuned] does not give: {trainer.label} has its own.")
-    if given.get("batch", 0) % trainer.num_envs:
-        several = f"batch {given['batch']} is no multiple of num_envs, {trainer.num_envs}"
+    if own.get("batch", 0) % trainer.num_envs:
+        several = f"batch {own['batch']} is no multiple of num_envs, {trainer.num_envs}"
         notes.append(f"{several}: {trainer.label} is given it as it is.")
-    return ExternalAgent(algorithm, trainer, given, {**given, **others}, left_out, tuple(notes)), tuned, carried
+    return ExternalAgent(algorithm, trainer, own, {**own, **others}, left_out, tuple(notes)), tuned, carried
