@@ -67,7 +67,7 @@ def estimate_wall_time(
         }
         mean_s = sum(count * steps_s[cell] for cell, count in cells.items()) / len(group)
         computing_s += times * mean_s + len(group) * RUN_OVERHEAD_S
-        programs_s += cost.program_s
+        programs_s += cost.program_s * (len(group) if cost.starts_each_run else 1)
         longest_s = max(longest_s, cost.program_s + max(steps_s.values()) + RUN_OVERHEAD_S)
     busy = plan.workers_needed(runs, workers)
     wall_s = max((computing_s + programs_s) / busy, longest_s) + start_s if busy else 0.0
