@@ -94,8 +94,46 @@ def test_an_entry_of_the_zoo(tmp_path: Path) -> None:
     known = [agents[1].settings[name] for name in ("n_steps", "gamma", "learning_rate")]
     assert known == [128, 0.8, 1e-3], "the tuning's before the entry's"
     (tmp_path / "ppo.yml").write_text(f"{entry}  env_wrapper: a.B\n")
-    with pytest.raises(InputError, match=r"^env_wrapper is 'a\.B': leave it to env\.$"):
+    with pytest.raises(
+        InputError, match=r"^env_wrapper is 'a\.B': leave it to an env of yours that has it, 'my_module:Name-v0', or "
+    ):
         list(study_from_table(table, tmp_path).cells())
+
+
+HELD = """Pendulum-v1:
+  n_envs: 8
+  n_steps: 64
+  gamma: 0.9
+  env_wrapper: [{cycletime.tasks.CycleTime: {dt: 50ms, env_dt: 25ms}}]
+"""
+
+
+def test_an_entry_that_holds_actions_says_its_cycle_time(tmp_path: Path) -> None:
+    (tmp_path / "ppo.yml").write_text(HELD)
+    bare = {key: value for key, value in SB3.items() if key not in ("env_dt", "tuned", "set")}
+    trainer = {"name": "sb3", "zoo": "ppo.yml", "num_envs": 4}
+    study = study_from_table({**bare, "trainer": trainer}, tmp_path)
+    study.check_runs()
+    assert (study.tuned["ppo"].dt, study.worlds[0].env_dt) == (Duration("50ms"), Duration("25ms"))
+    assert study.rules == {"ppo": ("horizons",)}
+    agents = [cell.agent for cell in study.cells()]
+    assert [agent.settings["n_steps"] for agent in agents if isinstance(agent, ExternalAgent)] == [128, 64]
+    assert Plan.of(study).notes() == ("note: The values were tuned with num_envs 8, not 4.",)
+    assert study_from_table(study_table(study)) == study
+    with pytest.raises(
+        InputError, match=r"^tuned has dt 100ms, and the entry in ppo\.yml holds actions for 50ms: leave"
+    ):
+        study_from_table({**bare, "tuned": {"dt": "100ms"}, "trainer": trainer}, tmp_path)
+    for more in ("time_limit: 9s", "env_dt: 25ms}}, {a.B: {"):
+        (tmp_path / "ppo.yml").write_text(HELD.replace("env_dt: 25ms", more))
+        with pytest.raises(InputError, match=r"^env_wrapper is .*: leave it to an env of yours"):
+            list(study_from_table({**bare, "env_dt": "25ms", "trainer": trainer}, tmp_path).cells())
+
+
+def test_values_of_no_cycle_time_are_noted_where_there_are_several() -> None:
+    told = "note: ppo: no rule: [tuned] dt is not given, so the values are the same at every cycle time."
+    assert Plan.of(study_from_table({**SB3, "tuned": {"batch": 256}})).notes() == (told,)
+    assert Plan.of(study_from_table({**SB3, "tuned": {"batch": 256}, "dts": ["50ms"]})).notes() == ()
 
 
 CONSTRUCTOR = """class SAC:

@@ -21,8 +21,10 @@ BUILT_IN = {"stable-baselines3": ("stable-baselines3", "torch"), "brax": ("brax"
 _OF_THE_STUDY = {"dt": "dts", "seed": "seeds", "device": "the study's device"}
 _OF_THE_STUDY |= dict.fromkeys(("n_envs", "num_envs", "n_env", "num_env"), "[trainer] num_envs = {}")
 _OF_THE_STUDY |= dict.fromkeys(("n_timesteps", "total_timesteps"), "simulated_s")
+_OF_THE_STUDY |= {"env": "env", "vec_env_class": "env", "callback": "a trainer of your own, or leave it out"}
 _OF_THE_STUDY |= dict.fromkeys(
-    ("env", "env_wrapper", "frame_stack", "vec_env_wrapper", "vec_env_class", "callback"), "env"
+    ("env_wrapper", "frame_stack", "vec_env_wrapper"),
+    "an env of yours that has it, 'my_module:Name-v0', or leave it out",
 )
 """What Stable-Baselines3 and entries of the RL Zoo call more than the agent's, and what says it here."""
 COLUMNS = ("seconds", "agent_steps", "return")
