@@ -307,11 +307,8 @@ def _with_zoo_entry(table: Mapping[str, Any], folder: Path) -> tuple[Mapping[str
     text = read_bounded_text(folder / str(trainer["zoo"]), MOST_BYTES)
     env_id = names[0].rpartition(":")[2]  # without the module that registers it
     entry = read_entry(as_zoo_file(text, env_id)[0], env_id)
-    held, wrappers = _held_actions(entry.get("env_wrapper"))
-    settings = {
-        str(name): repr(each) if isinstance(each, list | dict) else each
-        for name, each in {**entry, "env_wrapper": wrappers}.items()
-    }
+    held, entry["env_wrapper"] = _held_actions(entry.get("env_wrapper"))
+    settings = {str(name): repr(each) if isinstance(each, list | dict) else each for name, each in entry.items()}
     num_envs = _count("n_envs", settings.pop("n_envs", 1))
     said = {name: each for name, each in settings.items() if each is not None and name != "n_timesteps"}
     kept = {name: each for name, each in trainer.items() if name != "zoo"}

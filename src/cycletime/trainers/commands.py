@@ -65,11 +65,10 @@ def check_rules(agents: Mapping[tuple[str, Any], Sequence[ExternalAgent]]) -> No
 
 def _only_left_out(ours: Sequence[ExternalAgent], theirs: Sequence[ExternalAgent]) -> str | None:
     """The first value that the study does not give in which agents differ, if they differ in none that it gives."""
-    pairs = list(zip(ours, theirs, strict=True))
-    names = (
-        name for x, y in pairs for name in {**x.left_out, **y.left_out} if x.left_out.get(name) != y.left_out.get(name)
-    )
-    return None if any(x.settings != y.settings for x, y in pairs) else next(names, None)
+    if any(x.settings != y.settings for x, y in zip(ours, theirs, strict=True)):
+        return None
+    pairs = [(x.left_out, y.left_out) for x, y in zip(ours, theirs, strict=True)]
+    return next((name for x, y in pairs for name in {**x, **y} if x.get(name) != y.get(name)), None)
 
 
 def _changed_settings(agent: ExternalAgent) -> list[str]:
