@@ -125,7 +125,11 @@ def test_returns_that_may_not_compare_are_told(tmp_path: Path, answer: bool | No
 
 def test_without_any_look_there_is_no_answer(tmp_path: Path) -> None:
     advice, _ = advised(asked(), tmp_path, scores({8: 0.0, 16: 1.0, 32: 2.0}), stop=lambda: True)
-    assert advice_sentences(advice)[0] == "There is no answer yet: the first look is not done."
+    assert advice_sentences(advice) == [
+        "There is no answer yet: the first look is not done.",
+        "It was stopped before 15 of its 15 runs: the same command goes on with them, about 2.92 min here and 0.04 h "
+        "simulated.",
+    ]
     assert advice.as_json()["advised"] is None
 
 

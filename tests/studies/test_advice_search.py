@@ -125,9 +125,13 @@ def test_whoever_stops_it_finds_the_looks_that_are_done(tmp_path: Path) -> None:
 
 
 def test_a_first_look_beyond_the_budget_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"The first look, 15 runs of 4,800 .* takes about 2.* min .* budget is 1 min"):
-        advised(asked(), tmp_path, PLAIN, minutes=1)
-    with pytest.raises(InputError, match=r"0\.01 simulated hours"):
+    """With the budget, or the seeds, that it would take; runs take 20, 10 and 5 s."""
+    told = r"The first look, 15 runs of 4,800 .* takes about 2.* min .* budget is 1\.6 min: give --minutes 3\.6, "
+    with pytest.raises(InputError, match=rf"{told}--first-seeds 2, fewer --dts or fewer --env-steps\.$"):
+        advised(asked(), tmp_path, PLAIN, minutes=1.6)
+    with pytest.raises(InputError, match=r"give --minutes 3\.6, fewer --dts"):
+        advised(asked(), tmp_path, PLAIN, minutes=0.5)
+    with pytest.raises(InputError, match=r"0\.01 simulated hours: give --simulated-hours 0\.04, fewer --dts"):
         advised(asked(), tmp_path, PLAIN, minutes=None, hours=0.01)
     assert list(tmp_path.iterdir()) == []
 

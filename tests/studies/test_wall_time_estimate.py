@@ -30,6 +30,12 @@ def test_it_is_the_sum_of_its_parts_shared_among_workers() -> None:
     assert estimate_wall_time(plan, (), costs, 3.0, workers=2).wall_s == 0
 
 
+def test_runs_of_which_each_starts_a_process_take_its_start_each() -> None:
+    plan = Plan.of(small_study(env_steps=8000))  # six runs of three programs
+    costs = {("reacher", "ppo", "compiled"): Cost(0.01, 7.0, starts_each_run=True)}
+    assert estimate_wall_time(plan, plan.runs, costs, 0.0, workers=2).programs_s == 6 * 7
+
+
 def test_runs_that_are_trained_together_take_the_time_of_one() -> None:
     plan = Plan.of(small_study(env_steps=8000, seeds=5, width=2, rules=["baseline"], dts=["16ms"]))
     costs = {("reacher", "ppo", "compiled"): Cost(agent_step_s=0.01, program_s=7.0)}

@@ -128,9 +128,16 @@ def test_what_goes_wrong_is_one_sentence(tmp_path: Path, script: str, says: str)
     ],
 )
 def test_a_try_names_no_file_that_is_removed_with_it(tmp_path: Path, script: str, says: str) -> None:
+    """And refuses what has no point at all, as what another try would meet again."""
     spec = spec_of(tmp_path, script)
-    with pytest.raises(RunError, match=f"^{re.escape(says)}$"):
+    with pytest.raises(InputError, match=f"^{re.escape(says)}$"):
         TrainerEngine().cost(spec)
+
+
+def test_a_try_leaves_to_the_runs_what_fails_after_a_point(tmp_path: Path) -> None:
+    script = "open('progress.csv', 'w').write('seconds,return\\n10,1\\n')\nraise ValueError('seed')"
+    with pytest.raises(RunError, match=r"^train failed with status 1, last saying 'ValueError: seed'\.$"):
+        TrainerEngine().cost(spec_of(tmp_path, script))
 
 
 FUNCTION = "def train(run):\n    "

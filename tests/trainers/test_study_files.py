@@ -94,8 +94,46 @@ def test_an_entry_of_the_zoo(tmp_path: Path) -> None:
     known = [agents[1].settings[name] for name in ("n_steps", "gamma", "learning_rate")]
     assert known == [128, 0.8, 1e-3], "the tuning's before the entry's"
     (tmp_path / "ppo.yml").write_text(f"{entry}  env_wrapper: a.B\n")
-    with pytest.raises(InputError, match=r"^env_wrapper is 'a\.B': leave it to env\.$"):
+    with pytest.raises(
+        InputError, match=r"^env_wrapper is 'a\.B': leave it to an env of yours that has it, 'my_module:Name-v0', or "
+    ):
         list(study_from_table(table, tmp_path).cells())
+
+
+HELD = """Pendulum-v1:
+  n_envs: 8
+  n_steps: 64
+  gamma: 0.9
+  env_wrapper: [{cycletime.tasks.CycleTime: {dt: 50ms, env_dt: 25ms}}]
+"""
+
+
+def test_an_entry_that_holds_actions_says_its_cycle_time(tmp_path: Path) -> None:
+    (tmp_path / "ppo.yml").write_text(HELD)
+    bare = {key: value for key, value in SB3.items() if key not in ("env_dt", "tuned", "set")}
+    trainer = {"name": "sb3", "zoo": "ppo.yml", "num_envs": 4}
+    study = study_from_table({**bare, "trainer": trainer}, tmp_path)
+    study.check_runs()
+    assert (study.tuned["ppo"].dt, study.worlds[0].env_dt) == (Duration("50ms"), Duration("25ms"))
+    assert study.rules == {"ppo": ("horizons",)}
+    agents = [cell.agent for cell in study.cells()]
+    assert [agent.settings["n_steps"] for agent in agents if isinstance(agent, ExternalAgent)] == [128, 64]
+    assert Plan.of(study).notes() == ("note: The values were tuned with num_envs 8, not 4.",)
+    assert study_from_table(study_table(study)) == study
+    with pytest.raises(
+        InputError, match=r"^tuned has dt 100ms, and the entry in ppo\.yml holds actions for 50ms: leave"
+    ):
+        study_from_table({**bare, "tuned": {"dt": "100ms"}, "trainer": trainer}, tmp_path)
+    for more in ("time_limit: 9s", "env_dt: 25ms}}, {a.B: {"):
+        (tmp_path / "ppo.yml").write_text(HELD.replace("env_dt: 25ms", more))
+        with pytest.raises(InputError, match=r"^env_wrapper is .*: leave it to an env of yours"):
+            list(study_from_table({**bare, "env_dt": "25ms", "trainer": trainer}, tmp_path).cells())
+
+
+def test_values_of_no_cycle_time_are_noted_where_there_are_several() -> None:
+    told = "note: ppo: no rule: [tuned] dt is not given, so the values are the same at every cycle time."
+    assert Plan.of(study_from_table({**SB3, "tuned": {"batch": 256}})).notes() == (told,)
+    assert Plan.of(study_from_table({**SB3, "tuned": {"batch": 256}, "dts": ["50ms"]})).notes() == ()
 
 
 CONSTRUCTOR = """class SAC:
@@ -282,17 +320,65 @@ def test_of_a_commands_values_those_are_told_that_it_takes(words: list[str], tak
         assert set(agent_values(cell.agent, tunable_names("ppo", TrainerSpec(name="brax")))) == taken
 
 
-def test_rules_that_differ_in_nothing_that_a_command_takes_are_refused() -> None:
-    table = {**COMMAND, "tuned": {"dt": "50ms"}, "rules": ["constant", "baseline"]}
-    told = r"The rules constant and baseline differ in batch, and .* add \{batch\}, or leave one of them out"
+def test_a_rule_whose_work_a_command_does_not_take_is_refused() -> None:
+    trainer = {"words": "cleanrl", "command": ["x", "{gamma}{dt_ms}"]}
+    table = {**COMMAND, "tuned": {"dt": "50ms"}, "rules": ["constant", "baseline"], "trainer": trainer}
+    told = r"^num_steps would be 4096, and the command does not take it: add \{num_steps\}, or leave it out\.$"
     with pytest.raises(InputError, match=told):
-        study_from_table({**table, "trainer": {"command": ["x", "{discount}"]}}, Path()).check_runs()
-    study_from_table({**table, "trainer": {"command": ["x", "{batch}{dt_ms}"]}}, Path()).check_runs()
-    alone = {**table, "rules": ["constant"], "trainer": {"command": ["x", "{discount}{dt_ms}"]}}
-    with pytest.raises(
-        InputError, match=r"^The rule constant changes batch, and nothing that .* takes: add \{batch\}\."
-    ):
-        study_from_table(alone).check_runs()
+        study_from_table(table, Path()).check_runs()
+
+
+@pytest.mark.parametrize("trainer", ["mine:train", {"command": ["x", "{discount}{dt_ms}"]}])
+def test_rules_that_change_nothing_that_is_given_are_refused(trainer: object) -> None:
+    """At shorter cycle times dt-aware keeps the discount."""
+    table = {**COMMAND, "env": "Pendulum-v1", "rules": ["constant", "baseline"], "trainer": trainer}
+    told = r"^The rules constant and baseline differ in batch, and in nothing that the study gives: give batch in \[tun"
+    with pytest.raises(InputError, match=told):
+        study_from_table(table).check_runs()
+    for rule in ("constant", "dt-aware"):
+        told = f"^The rule {rule} changes batch, and nothing that the study gives: give batch in \\[tuned\\], or "
+        with pytest.raises(InputError, match=told):
+            study_from_table({**table, "rules": [rule]}).check_runs()
+    study_from_table({**table, "rules": ["baseline", "horizons"]}).check_runs()
+
+
+@pytest.mark.parametrize("trainer", ["mine:train", {"command": ["x", "{discount}{dt_ms}"]}])
+def test_a_trainer_of_ones_own_is_given_what_the_study_gives(trainer: object) -> None:
+    """None of the paper's values, which are PPO's where our own agents are trained."""
+    study = study_from_table({**COMMAND, "env": "Pendulum-v1", "rules": ["horizons"], "trainer": trainer})
+    study.check_runs()
+    carried = PPO(dt="50ms", discount=0.9).at("25ms", "horizons").discount
+    cells = list(study.cells())
+    assert [cell.agent.settings for cell in cells if isinstance(cell.agent, ExternalAgent)] == [
+        {"discount": carried},
+        {"discount": 0.9},
+    ]
+    assert agent_values(cells[0].agent, tunable_names("ppo", study.trainer)) == {"discount": carried}
+    assert cells[0].spec.origin["tuned"] == {"discount": 0.9}
+    assert Plan.of(study).notes() == (
+        "note: ppo at 25ms: the rule horizons changes batch, minibatch, trace_decay too, which [tuned] does not give: "
+        f"{study.trainer.label if study.trainer else ''} has its own.",
+    )
+
+
+def test_a_batch_alone_is_not_held_against_the_papers_minibatch() -> None:
+    for tuned in ({"batch": 32}, {"minibatch": 4096}):
+        study = study_from_table({**COMMAND, "tuned": {"dt": "50ms", **tuned}, "trainer": "mine:train"})
+        (name, value), *_ = tuned.items()
+        agents = [cell.agent for cell in study.cells()]
+        assert [dict(each.settings) for each in agents if isinstance(each, ExternalAgent)] == [
+            {name: 2 * value},
+            {name: value},
+        ]
+
+
+def test_a_batch_that_no_environments_share_evenly_is_noted() -> None:
+    several = {"dt": "50ms", "batch": 403}
+    trainer = {"name": "mine:train", "num_envs": 3}
+    study = study_from_table({**COMMAND, "dts": ["50ms"], "tuned": several, "trainer": trainer})
+    assert Plan.of(study).notes() == (
+        "note: ppo at 50ms: batch 403 is no multiple of num_envs, 3: mine:train is given it as it is.",
+    )
 
 
 MINE = {"dts": ["25ms", "50ms"], "own_rules": {"mine": {"learning_rate": {"law": "rho-power", "exponent": 0.5}}}}

@@ -100,8 +100,8 @@ class Advise(ValueOptions, TaskOptions):
             print(json.dumps({**advice.as_json(), "answer": answer}, indent=2))
         else:
             where = f"The study is in {self.out}: 'cycletime report {self.out}' tells more of it."
-            table = align_columns(advice_table(advice), underlined=False)
-            print(printable("\n".join([*table, "", *answer, "", where])))
+            table = align_columns(advice_table(advice), underlined=False) if advice.leader is not None else []
+            print(printable("\n".join([*table, *([""] if table else []), *answer, "", where])))
         if advice.ended == "stopped":
             print_status("Stopped. The same command goes on.")
             return stopper.status

@@ -116,14 +116,14 @@ class PlanStudy:
             left = begun.runs_left(plan, states)
         elif self.out is not None:
             print(f"  there is no study in {printable(str(self.out))} yet")
-        if self.no_calibration:
-            return 0
         # Planning tries no foreign code, such as that of 'module:Name-v0'.
         foreign = [world.name for world in plan.study.worlds if ":" in world.name]
-        for name in foreign:
-            print(f"  {name}: no estimate, since to try it would import its module")
-        if tried := tuple(planned for planned in left if plan.cells[planned.cell].world.name not in foreign):
+        tried = tuple(planned for planned in left if plan.cells[planned.cell].world.name not in foreign)
+        if tried and not self.no_calibration:
             _print_estimate(plan, tried, self.workers)
+        for name in foreign:
+            unchecked = "no estimate, and whether it can start and its time step fits dts and env_dt, is not checked"
+            print(f"{name}: its module was not imported: {unchecked} (study run does, before there is a folder)")
         return 0
 
 

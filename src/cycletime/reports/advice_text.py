@@ -27,7 +27,7 @@ def save_advice(folder: Path, advice: Advice) -> list[str]:
 
 def advice_sentences(advice: Advice) -> list[str]:
     if advice.leader is None:
-        return ["There is no answer yet: the first look is not done.", *_next_look(advice)]
+        return ["There is no answer yet: the first look is not done.", *_rest_of_first_look(advice)]
     return [_answer(advice), *_confidence(advice), *_next_look(advice), *_real_time(advice), *_not_tried(advice)]
 
 
@@ -99,6 +99,15 @@ def _confidence(advice: Advice) -> list[str]:
     return told
 
 
+def _rest_of_first_look(advice: Advice) -> list[str]:
+    rest = advice.next
+    assert rest is not None, "it was not done"
+    runs = f"{rest.runs} of its {rest.seeds * len(advice.left)} runs"
+    takes = f"about {_time_text(rest.wall_s)} here and {hours_text(rest.simulated_h)} simulated"
+    why = "The budget ended" if advice.ended == "budget" else "It was stopped"
+    return [f"{why} before {runs}: the same command goes on with them, {takes}."]
+
+
 def _next_look(advice: Advice) -> list[str]:
     following = advice.next
     if following is None:
@@ -114,8 +123,9 @@ def _next_look(advice: Advice) -> list[str]:
 
 
 def _seeds_needed(advice: Advice) -> list[str]:
-    if advice.leader is None or advice.ended == "enough":
+    if advice.ended == "enough":
         return []
+    assert advice.leader is not None, "there was a look"
     comparisons = advice.looks.comparisons(len(advice.judgements) + 1)
     leader = dict(enumerate(advice.numbers(advice.leader)))
     found = {

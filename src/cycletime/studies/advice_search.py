@@ -53,6 +53,8 @@ from cycletime.training.worlds import ClosedFormWorld, refuse_unknown_env
 
 FIRST_LOOK_SHARE = 0.25
 """Share of the budget for the first look, where the length of runs follows from it."""
+FIRST_LOOK_MARGIN = 1.2
+"""Of its expected time, that a budget must hold: a first look that is not whole is no answer."""
 MIN_UPDATES = 10
 """A run with fewer updates says nothing about learning."""
 
@@ -105,6 +107,13 @@ class Spending:
         in_time = most_s is None or self.wall_s() + wall_s <= most_s
         return in_time and (most_h is None or spent_h + simulated_h <= most_h * (1 + 1e-9))
 
+    def needed(self, wall_s: float, simulated_h: float) -> str:
+        """The options of a budget that holds so much more."""
+        minutes = f"--minutes {_round_up((self.wall_s() + wall_s) / 60):g}"
+        hours = f"--simulated-hours {_round_up(simulated_h):g}"
+        wanted = ((self.budget.wall_s, minutes), (self.budget.simulated_h, hours))
+        return " and ".join(option for given, option in wanted if given is not None)
+
     def expected_s(self, question: Question, runs: Collection[tuple[Duration, int]]) -> float:
         if not runs:
             return 0.0
@@ -114,6 +123,12 @@ class Spending:
         plan = Plan.of(replace(question, world=timed).study(dts, seeds))
         planned = [each for each in plan.runs if (plan.cells[each.cell].dt, each.seed) in runs]
         return self.factor * estimate_wall_time(plan, planned, *self._measured, self.workers).wall_s
+
+
+def _round_up(number: float) -> float:
+    """To two digits."""
+    unit = 10.0 ** (floor(log10(max(number, 1e-3))) - 1)
+    return ceil(number / unit) * unit
 
 
 def affordable_env_steps(question: Question, dts: Sequence[Duration], spending: Spending) -> int:
@@ -185,13 +200,16 @@ class SequentialSearch:
         needed = self._cost_of(look)
         if not needed.runs:
             return None
-        done = len(StudyFolder.open(self.path).store.refresh()) if self.begun else 0
-        spent_h = self.advice.question.simulated_h(done, self.advice.env_dt)
-        if not self.spending.has_room(needed.wall_s, spent_h, needed.simulated_h):
+        spent_h = self._spent_h()
+        wall_s = needed.wall_s * (FIRST_LOOK_MARGIN if look == 1 else 1.0)
+        if not self.spending.has_room(wall_s, spent_h, needed.simulated_h):
             if look == 1:
                 runs = f"{needed.runs} runs of {self.advice.question.env_steps:,} environment steps"
                 takes = f"{needed.wall_s / 60:,.2g} min here and {needed.simulated_h:,.3g} simulated hours"
-                remedy = "give a larger budget, fewer --dts or fewer --env-steps"
+                enough = self.spending.needed(wall_s, spent_h + needed.simulated_h)
+                seeds = self._first_seeds_with_room()
+                fewer = f"--first-seeds {seeds}, " if seeds else ""
+                remedy = f"give {enough}, {fewer}fewer --dts or fewer --env-steps"
                 budget = f"the budget is {self.spending.budget}: {remedy}"
                 raise InputError(f"The first look, {runs}, takes about {takes}, and {budget}.")
             return "budget"
@@ -207,6 +225,21 @@ class SequentialSearch:
         took_s = self.spending.wall_s() - before_s
         if needed.wall_s > 0 and took_s > 0:
             self.spending.factor *= took_s / needed.wall_s
+        return None
+
+    def _spent_h(self) -> float:
+        done = len(StudyFolder.open(self.path).store.refresh()) if self.begun else 0
+        return self.advice.question.simulated_h(done, self.advice.env_dt)
+
+    def _first_seeds_with_room(self) -> int | None:
+        """The most seeds with which the budget holds the first look; None where there are none, or it is begun."""
+        question, dts = self.advice.question, self.advice.tried
+        for seeds in range(question.first_seeds - 1, 1, -1) if not self.begun else ():
+            runs = [(dt, seed) for dt in dts for seed in range(seeds)]
+            hours = question.simulated_h(len(runs), self.advice.env_dt)
+            wall_s = FIRST_LOOK_MARGIN * self.spending.expected_s(question, runs)
+            if self.spending.has_room(wall_s, 0.0, hours):
+                return seeds
         return None
 
     def _judge(self, look: int) -> EndReason | None:

@@ -67,7 +67,7 @@ def estimate_wall_time(
         }
         mean_s = sum(count * steps_s[cell] for cell, count in cells.items()) / len(group)
         computing_s += times * mean_s + len(group) * RUN_OVERHEAD_S
-        programs_s += cost.program_s
+        programs_s += cost.program_s * (len(group) if cost.starts_each_run else 1)
         longest_s = max(longest_s, cost.program_s + max(steps_s.values()) + RUN_OVERHEAD_S)
     busy = plan.workers_needed(runs, workers)
     wall_s = max((computing_s + programs_s) / busy, longest_s) + start_s if busy else 0.0
@@ -90,7 +90,7 @@ def check_start(cells: Iterable[Cell], out: Path, executor: str, tell: Callable[
     """Refuse a new study that cannot start, where it is this machine that computes it.
 
     A run of each kind and cycle time is prepared; where another library trains, one of each kind is tried as
-    `measure_costs` does, until its first point. A failure that is no refusal is left to the runs: others may succeed.
+    `measure_costs` does, until its first point. A failure after that is left to the runs: others may succeed.
     """
     if executor != "local" or any(out.glob("*")):
         return

@@ -76,6 +76,9 @@ class Plan:
         told = [*untrained(cell.spec for cell in self.cells)]
         for tuned in self.study.tuned.values():
             told += trained_otherwise(tuned.source, **self.study.trained_by())
+        bare = filter(self.study.is_bare, self.study.algorithms if len(self.study.dts) > 1 else ())
+        same = "no rule: [tuned] dt is not given, so the values are the same at every cycle time."
+        told += [f"{algorithm}: {same}" for algorithm in bare]
         for agent, dt in ((cell.agent, cell.dt) for cell in self.cells if isinstance(cell.agent, ExternalAgent)):
             told += [f"{agent.algorithm} at {dt}: {each}" for each in agent.notes]
         return tuple(f"note: {each}" for each in dict.fromkeys(told))

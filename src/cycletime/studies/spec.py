@@ -23,7 +23,7 @@ from cycletime.rules import Rule
 from cycletime.trainers.commands import check_command, check_installed, check_rules, check_varied
 from cycletime.training.engine import AUTO, check_study_engine, engine_for, with_engine
 from cycletime.training.external import ExternalAgent, TrainerSpec
-from cycletime.training.make_specs import known_algorithms, transfer_agent, tunable_names
+from cycletime.training.make_specs import algorithms_with_rules, known_algorithms, transfer_agent, tunable_names
 from cycletime.training.spec import AGENTS, EngineSpec, RunSpec
 from cycletime.training.worlds import ClosedFormWorld, World, refuse_budget_without_episode, refuse_unknown_env
 
@@ -196,6 +196,12 @@ class StudySpec:
                 if own_words and name in tunable_names(algorithm, self.trainer):
                     raise InputError(f"set has {name!r}: it is a tuned value of {algorithm}, so give it in 'tuned'.")
             check_points(self, algorithm)
+
+    def is_bare(self, algorithm: str) -> bool:
+        """Whether rules could carry an algorithm's values, and nothing says the cycle time that they are from."""
+        tuned, points = self.tuned.get(algorithm), self.points.get(algorithm, ())
+        carried = algorithm in algorithms_with_rules(self.trainer) and not any("dt" in point for point in points)
+        return carried and tuned is not None and tuned.dt is None
 
     def trained_by(self) -> dict[str, Any]:
         """Who trains, and the environments of each run, as files of tuned values say it."""

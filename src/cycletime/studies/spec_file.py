@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import fields, replace
+from hashlib import sha256
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from cycletime.bounded import read_bounded_text
 from cycletime.duration import Duration
 from cycletime.errors import InputError, quote, unknown_name_error
 from cycletime.libraries.synonyms import find_synonym, name_hint, our_fields, refuse_two_values
+from cycletime.libraries.time_keys import WRAPPER_NAMES
 from cycletime.rules import ALGORITHMS, recommend
 from cycletime.rules.rule import HORIZON_FIELDS, own_rules_as_table, parse_own_rules
 from cycletime.studies.spec import HANG_TIMEOUT, MAX_RUNS, Grid, Point, StudySpec, Tuned
@@ -163,7 +165,8 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
                 near = f"; {key} is {theirs.ours} here, in the table {place}."
             raise InputError(f"{key!r} is nothing that a study has: it has {', '.join(sorted(_KNOWN_KEYS))}{near}")
     zoo = trainer.get("zoo") if isinstance(trainer := table.get("trainer"), Mapping) else None
-    own, table = table.get("set", {}), _with_trainers_num_envs(_with_zoo_entry(table, folder))
+    own, (table, entry) = table.get("set", {}), _with_zoo_entry(table, folder)
+    table = _with_trainers_num_envs(table)
     algorithms = tuple(_as_list(table, "algorithm"))
     home = str(Path(str(table.get("home", folder))).resolve())
     trainer = read_trainer(table["trainer"], home) if "trainer" in table else None
@@ -175,6 +178,7 @@ def study_from_table(table: Mapping[str, Any], folder: Path = Path()) -> StudySp
         for algorithm in others.keys() & tuned.keys():
             others[algorithm] = _said_once(trainer, algorithm, tuned[algorithm], others[algorithm], zoo, own)
         tuned = {**dict.fromkeys(algorithms, Tuned(None)), **tuned}
+        tuned = {name: values if values.source else _from_entry(values, entry) for name, values in tuned.items()}
     worlds = _worlds(table, trainer, home)
     name, patience, hang_timeout = _required(table, "name"), table.get("patience", HANG_TIMEOUT), None
     if not isinstance(name, str) or not name.strip():
@@ -286,11 +290,14 @@ def _as_list(table: Mapping[str, Any], singular: str) -> list[Any]:
     return found if isinstance(found, list) else [found]
 
 
-def _with_zoo_entry(table: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
-    """The study with what an RL Zoo file, the trainer's `zoo`, says of its environment; what is set comes before."""
+def _with_zoo_entry(table: Mapping[str, Any], folder: Path) -> tuple[Mapping[str, Any], Tuned]:
+    """The study with what an RL Zoo file, the trainer's `zoo`, says of its environment; what is set comes before.
+
+    And where that is from, with the cycle time for which the entry holds actions: here the study does that.
+    """
     trainer = table.get("trainer")
     if not isinstance(trainer, Mapping) or "zoo" not in trainer:
-        return table
+        return table, Tuned(None)
     names = _as_list(table, "env")
     if len(names) > 1 or not isinstance(names[0], str):
         raise InputError(f"zoo is {quote(trainer['zoo'])}: it has one environment's entry, so give one env.")
@@ -300,11 +307,33 @@ def _with_zoo_entry(table: Mapping[str, Any], folder: Path) -> Mapping[str, Any]
     text = read_bounded_text(folder / str(trainer["zoo"]), MOST_BYTES)
     env_id = names[0].rpartition(":")[2]  # without the module that registers it
     entry = read_entry(as_zoo_file(text, env_id)[0], env_id)
+    held, entry["env_wrapper"] = _held_actions(entry.get("env_wrapper"))
     settings = {str(name): repr(each) if isinstance(each, list | dict) else each for name, each in entry.items()}
     num_envs = _count("n_envs", settings.pop("n_envs", 1))
     said = {name: each for name, each in settings.items() if each is not None and name != "n_timesteps"}
     kept = {name: each for name, each in trainer.items() if name != "zoo"}
-    return {**table, "set": {**said, **table.get("set", {})}, "trainer": {"num_envs": num_envs, **kept}}
+    step = {"env_dt": held["env_dt"]} if "env_dt" in held else {}
+    study = {**step, **table, "set": {**said, **table.get("set", {})}, "trainer": {"num_envs": num_envs, **kept}}
+    source = {"file": str(trainer["zoo"]), "sha256": sha256(text.encode()).hexdigest(), "num_envs": num_envs}
+    return study, Tuned(Duration(held["dt"]) if held else None, source=source)
+
+
+def _held_actions(said: object) -> tuple[Mapping[str, Any], object]:
+    """What an entry's wrappers say of holding actions, by `CycleTime` with a dt and an env_dt; and its others."""
+    wrappers = said if isinstance(said, list) else [said]
+    ours = [each for each in wrappers if isinstance(each, Mapping) and any(map(WRAPPER_NAMES.fullmatch, each))]
+    held = next(iter(ours[0].values())) if len(ours) == 1 and len(ours[0]) == 1 else None
+    if not isinstance(held, Mapping) or not {"dt"} <= held.keys() <= {"dt", "env_dt"}:
+        return {}, said
+    others = [each for each in wrappers if each is not ours[0]]
+    return held, others or None
+
+
+def _from_entry(tuned: Tuned, entry: Tuned) -> Tuned:
+    if entry.dt and tuned.dt and entry.dt != tuned.dt:
+        held = f"the entry in {entry.source['file']} holds actions for {entry.dt}"
+        raise InputError(f"tuned has dt {tuned.dt}, and {held}: leave dt out of [tuned].")
+    return replace(tuned, dt=tuned.dt or entry.dt, source=entry.source)
 
 
 def _with_trainers_num_envs(table: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -52,21 +52,23 @@ def check_installed(trainer: TrainerSpec) -> None:
 
 
 def check_rules(agents: Mapping[tuple[str, Any], Sequence[ExternalAgent]]) -> None:
-    """Refuse rules whose work a command does not see; those of an algorithm have agents in the same order."""
+    """Refuse rules that change nothing of what is given; those of an algorithm have agents in the same order."""
     for ((algorithm, rule), ours), ((same, other), theirs) in combinations(agents.items(), 2):
-        if algorithm == same and (name := _unseen(ours, theirs)):
-            only = f"differ in {name}, and in nothing that the command takes"
-            raise InputError(f"The rules {rule} and {other} {only}: add {{{name}}}, or leave one of them out.")
+        if algorithm == same and (name := _only_left_out(ours, theirs)):
+            only = f"differ in {name}, and in nothing that the study gives"
+            raise InputError(f"The rules {rule} and {other} {only}: give {name} in [tuned], or leave one of them out.")
     for (_, rule), ours in agents.items():
-        if rule is not None and (name := _unseen(ours, [ours[0]] * len(ours))):
-            raise InputError(f"The rule {rule} changes {name}, and nothing that the command takes: add {{{name}}}.")
+        if rule is not None and (name := _only_left_out(ours, [ours[0]] * len(ours))):
+            only = f"changes {name}, and nothing that the study gives"
+            raise InputError(f"The rule {rule} {only}: give {name} in [tuned], or take the rule baseline.")
 
 
-def _unseen(ours: Sequence[ExternalAgent], theirs: Sequence[ExternalAgent]) -> str | None:
-    """The first setting in which agents differ, if their trainer takes none of those."""
-    pairs = [(x.settings, y.settings) for x, y in zip(ours, theirs, strict=True)]
-    differ = [name for x, y in pairs for name in {**x, **y} if x.get(name) != y.get(name)]
-    return differ[0] if differ and not any(map(ours[0].trainer.takes, differ)) else None
+def _only_left_out(ours: Sequence[ExternalAgent], theirs: Sequence[ExternalAgent]) -> str | None:
+    """The first value that the study does not give in which agents differ, if they differ in none that it gives."""
+    if any(x.settings != y.settings for x, y in zip(ours, theirs, strict=True)):
+        return None
+    pairs = [(x.left_out, y.left_out) for x, y in zip(ours, theirs, strict=True)]
+    return next((name for x, y in pairs for name in {**x, **y} if x.get(name) != y.get(name)), None)
 
 
 def _changed_settings(agent: ExternalAgent) -> list[str]:

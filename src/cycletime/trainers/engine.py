@@ -65,12 +65,20 @@ class TrainerEngine(Engine):
         return "cpu"  # the trainer has a process of its own
 
     def cost(self, spec: RunSpec, try_s: float = PROBE_S) -> Cost:
-        """Train until a point that is so long after the first one, in a folder that is removed."""
+        """Train until a point that is so long after the first one, in a folder that is removed.
+
+        What fails before any point is refused; later it may be this run's seed or values alone.
+        """
         with tempfile.TemporaryDirectory() as folder:
             batch = self.make_batch([spec])
             batch.use_folder(0, Path(folder))
             batch.is_kept = False
-            return probe_cost(batch, try_s)
+            try:
+                return probe_cost(batch, try_s)
+            except RunError as error:
+                if batch.has_points:
+                    raise
+                raise InputError(str(error)) from error
 
 
 @dataclass
@@ -81,6 +89,7 @@ class TrainerBatch(RunBatch):
     place: Path | None = None
     """The run's folder; the trainer's is in it."""
     is_kept: bool = True
+    has_points: bool = False
     sessions: int = 0
     stack: ExitStack = field(default_factory=ExitStack)
     process: subprocess.Popen[bytes] | None = None
@@ -159,7 +168,7 @@ class TrainerBatch(RunBatch):
             points = reader.new_points()
             if points:
                 HEARTBEAT.tick()
-                newest_s = monotonic()
+                newest_s, self.has_points = monotonic(), True
             is_full = curve.env_steps(curve.newest) >= self.spec.env_steps
             ended = status is not None or (is_full and monotonic() - newest_s > LINGER_S)
             episodes = curve.add(points, is_whole=ended)

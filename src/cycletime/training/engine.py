@@ -147,6 +147,8 @@ class Cost:
     runs_at_once: int = 1
     where: str = ""
     """The machine of these numbers, if not this one."""
+    starts_each_run: bool = False
+    """Whether each run takes `program_s` until it learns, as a trainer's process does, and not only each program."""
 
 
 class Engine(ABC):
@@ -204,7 +206,7 @@ def probe_cost(batch: RunBatch, try_s: float) -> Cost:
     Of runs that another process trains, all steps after the first ones that it tells of count as learning.
     """
     program_s = learning_s = 0.0
-    learning_steps = steps_before = 0
+    learning_steps = steps_before = first_steps = 0
     compiled: set[bool] = set()
     runs = len(batch.env_infos)
     before_s = time.monotonic()
@@ -218,13 +220,16 @@ def probe_cost(batch: RunBatch, try_s: float) -> Cost:
             learns = not batch.can_save or len(chunk.metrics.get("agent_steps", ())) > 0
             if learns not in compiled:  # the program with learning and the one without, each at its first use
                 compiled.add(learns)
-                program_s += passed_s
+                program_s, first_steps = program_s + passed_s, steps
             elif learns:
                 learning_s, learning_steps = learning_s + passed_s, learning_steps + steps
             if chunk.is_last or learning_s >= try_s:
                 break
             before_s, steps_before = time.monotonic(), chunk.agent_steps
-    return Cost(learning_s / learning_steps if learning_steps else 0.0, program_s)
+    step_s = learning_s / learning_steps if learning_steps else 0.0
+    if batch.can_save:
+        return Cost(step_s, program_s)
+    return Cost(step_s, max(0.0, program_s - step_s * first_steps), starts_each_run=True)
 
 
 @dataclass(frozen=True)

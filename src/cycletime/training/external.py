@@ -21,8 +21,10 @@ BUILT_IN = {"stable-baselines3": ("stable-baselines3", "torch"), "brax": ("brax"
 _OF_THE_STUDY = {"dt": "dts", "seed": "seeds", "device": "the study's device"}
 _OF_THE_STUDY |= dict.fromkeys(("n_envs", "num_envs", "n_env", "num_env"), "[trainer] num_envs = {}")
 _OF_THE_STUDY |= dict.fromkeys(("n_timesteps", "total_timesteps"), "simulated_s")
+_OF_THE_STUDY |= {"env": "env", "vec_env_class": "env", "callback": "a trainer of your own, or leave it out"}
 _OF_THE_STUDY |= dict.fromkeys(
-    ("env", "env_wrapper", "frame_stack", "vec_env_wrapper", "vec_env_class", "callback"), "env"
+    ("env_wrapper", "frame_stack", "vec_env_wrapper"),
+    "an env of yours that has it, 'my_module:Name-v0', or leave it out",
 )
 """What Stable-Baselines3 and entries of the RL Zoo call more than the agent's, and what says it here."""
 COLUMNS = ("seconds", "agent_steps", "return")
@@ -133,8 +135,10 @@ class ExternalAgent:
     """In our names, at the run's cycle time."""
     settings: Mapping[str, Any]
     """All of it in the words that the trainer takes."""
+    left_out: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """What a rule would change besides, and the study does not give: the trainer has its own."""
     notes: tuple[str, ...] = field(default=(), compare=False)
-    """What those words cannot say exactly."""
+    """What those words cannot say exactly, and what the trainer is not given."""
 
     exploration = None
     random_steps = 0
@@ -174,6 +178,9 @@ def tuned_hyperparameters(
     """All that is known of a trainer's values: what it is given in our words and in its own, and its defaults."""
     kind = rules.ALGORITHMS[algorithm]
     if trainer is None or not trainer.words:
+        sizes = [values[name] for name in ("batch", "minibatch") if name in values]
+        if trainer is not None and algorithm == "ppo" and len(sizes) == 1:
+            values = {**values, "batch": sizes[0], "minibatch": sizes[0]}  # the paper's other one need not fit
         return kind(dt=tuned_at, tuned_fields=tuned_fields, **values)
     refused = _OF_THE_STUDY if trainer.name == "stable-baselines3" else ("dt", "n_envs")
     for name, said in others.items():
@@ -196,6 +203,7 @@ def external_agent(
     """What a trainer is given at `dt`, with the values as they were tuned and as a rule carried them.
 
     `others` are in the trainer's words: where rules know one, such as Stable-Baselines3's n_steps, they carry it too.
+    One of one's own, whose defaults nobody knows, is given what the study gives and nothing else.
     """
     tuned = tuned_hyperparameters(trainer, algorithm, values, others, dt if tuned_at is None else tuned_at)
     carried = tuned if tuned_at is None else tuned.at(dt, rule)
@@ -203,7 +211,17 @@ def external_agent(
     if carried.origin and (unknown := [name for name in carried.stated() if name not in known]):
         given = f"{unknown[0]}, which the study does not give, and what {trainer.label} takes then is not known"
         raise InputError(f"The rule {carried.origin.rule} changes {given}: give it in [tuned].")
-    exported = carried.to(trainer.words, trainer.num_envs) if trainer.words else None
-    settings: dict[str, Any] = {**carried.stated(), **others} if exported is None else dict(exported)
-    notes = exported.notes if exported else ()
-    return ExternalAgent(algorithm, trainer, dict(carried.stated()), settings, notes), tuned, carried
+    if trainer.words:
+        exported = carried.to(trainer.words, trainer.num_envs)
+        agent = ExternalAgent(algorithm, trainer, carried.stated(), dict(exported), notes=exported.notes)
+        return agent, tuned, carried
+    before, after, notes = tuned.stated(), carried.stated(), list[str]()
+    own = {name: after[name] for name in after if name in values}
+    left_out = {name: value for name, value in after.items() if name not in values and value != before[name]}
+    if carried.origin and left_out:
+        changes = f"the rule {carried.origin.rule} changes {', '.join(left_out)} too"
+        notes.append(f"{changes}, which [tuned] does not give: {trainer.label} has its own.")
+    if own.get("batch", 0) % trainer.num_envs:
+        several = f"batch {own['batch']} is no multiple of num_envs, {trainer.num_envs}"
+        notes.append(f"{several}: {trainer.label} is given it as it is.")
+    return ExternalAgent(algorithm, trainer, own, {**own, **others}, left_out, tuple(notes)), tuned, carried

@@ -50,9 +50,8 @@ def algorithms_with_rules(trainer: TrainerSpec | None) -> Collection[str]:
 
 
 def agent_values(agent: Agent | ExternalAgent, names: Iterable[str]) -> dict[str, Any]:
-    """Some of an agent's values by our names; of another library's, those that it states, and a command takes."""
+    """Some of an agent's values by our names; of another library's, those that it states."""
     if isinstance(agent, ExternalAgent):
-        names = [name for name in names if agent.trainer.words or agent.trainer.takes(name)]
         return {name: agent.values[name] for name in names if name in agent.values}
     return {name: getattr(agent, name) for name in names}
 
@@ -110,6 +109,7 @@ def transfer_agent(
             return TransferredAgent(external, {}, _own_notes(carried))
         advice = rules.recommend(tuned)
         origin = _origin(tuned, advice.rule if rule is None else rule)
+        origin["tuned"] = {name: value for name, value in origin["tuned"].items() if name in external.values}
         return TransferredAgent(external, origin, (*_own_notes(carried), *_reason(rule, advice)))
     kind = rules.PPO if algorithm == "ppo" else rules.SAC
     others = dict(others or {})

@@ -188,6 +188,11 @@ def test_wrong_input_is_one_sentence(
         ('trainer = "json:dunp"', "'json:dunp' is not found: the module has no 'dunp'; did you mean dump?"),
         ('trainer = { command = ["pyton", "{dt_s}"] }', "The command 'pyton' cannot be started: No such file"),
         ('trainer = "late:train"', "Its first point is at 500 s of 10 s simulated: give "),
+        ('trainer = "late:nothing"', "late:nothing ended without a point that it yields or reports."),
+        (
+            'trainer = "late:alone"',
+            "late:alone failed with status 1, last saying 'TypeError: alone() takes 0 positional arguments but 1 was",
+        ),
     ],
 )
 def test_what_this_machine_cannot_start_is_refused_before_there_is_a_folder(
@@ -195,7 +200,10 @@ def test_what_this_machine_cannot_start_is_refused_before_there_is_a_folder(
 ) -> None:
     """By the same try for all commands: of a trainer until its first point."""
     file, out = tmp_path / "study.toml", tmp_path / "out"
-    (tmp_path / "late.py").write_text("def train(run):\n    yield 500.0, 12_500, 1.0\n")
+    (tmp_path / "late.py").write_text(
+        "def train(run):\n    yield 500.0, 12_500, 1.0\n\n\n"
+        "def nothing(run):\n    return []\n\n\ndef alone():\n    return []\n"
+    )
     for command, more in (("study", ""), ("tune", "[tuned]\ndiscount = [0.9, 0.99]\n")):
         file.write_text(f'name = "s"\nalgorithm = "ppo"\ndt = "40ms"\nenv_steps = 10_000\n{line}\n{more}')
         words = ["run"] if command == "study" else []
