@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from cycletime.errors import InputError
 from cycletime.reports.answer import Answer, completeness
@@ -34,9 +35,15 @@ class Report:
 
     @classmethod
     def of(
-        cls, folder: StudyFolder, *, measure: str = "average", statistics: Statistics | None = None, command: str = ""
+        cls,
+        folder: StudyFolder | Path | str,
+        *,
+        measure: str = "average",
+        statistics: Statistics | None = None,
+        command: str = "",
     ) -> Report:
         """Read a study, finished or not, and compute what it says; `command` is what it says that it was made by."""
+        folder = folder if isinstance(folder, StudyFolder) else StudyFolder.open(folder)
         if measure not in MEASURES:
             raise InputError(f"{measure!r} is not a measure: give one of {', '.join(MEASURES)}.")
         statistics, scores = statistics or Statistics(), read_scores(folder, measure)
