@@ -103,6 +103,6 @@ class TextTable:
 
 
 def _decimals(half: float, value: float) -> int:
-    """Decimals with which both numbers show two significant digits; what is but rounding beside the other shows none."""
+    """Decimals with which both numbers show two significant digits, but none of what is rounding beside the other."""
     sizes = [size for size in (abs(half), abs(value)) if size > 1e-9 * max(abs(half), abs(value))]
     return max([0, *(min(_MOST_DECIMALS, 1 - floor(log10(size))) for size in sizes)])
