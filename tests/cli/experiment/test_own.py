@@ -1,5 +1,6 @@
 """`cycletime experiment VERB module:NAME`: a small investigation of one's own, from its module to its verdict."""
 
+import re
 import shlex
 import sys
 from collections.abc import Callable
@@ -63,6 +64,15 @@ def test_what_is_printed_and_kept_runs_as_it_stands(own: Callable[..., str], tra
     runs = len(trained.runs)
     own(command.partition("experiment ")[2])
     assert len(trained.runs) == runs, "it is the same study, which is done"
+
+
+def test_the_example_of_the_docs_has_a_verdict(own: Callable[..., str]) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "paper.md").read_text()
+    (module,) = re.findall(r"### Your own\n.*?```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    own("run my_trial:TRIAL first", module=module)
+    own("collect my_trial:TRIAL mytrial")
+    said = own("verdicts my_trial:TRIAL --results mytrial/results")
+    assert said == "refuted: carried minus kept: 0 (0 to 0; n = 4; required: > 10)\n", "all scores are equal here"
 
 
 def test_its_report_is_a_text_wherever_that_is_wanted(own: Callable[..., str]) -> None:
