@@ -114,11 +114,7 @@ def _least_scale(study: StudySpec, full: int) -> float | None:
         return True
 
     least = bisect_left(range(full + 1), True, lo=study.env_steps, key=can_be_run)
-    if not study.env_steps < least <= full:
-        return None
-    return next(
-        scale for digits in range(2, 18) if round(full * (scale := float(f"{least / full:.{digits}g}"))) >= least
-    )
+    return -(-(least * 10**6) // full) / 1e6 if study.env_steps < least <= full else None  # rounded up
 
 
 def _winners_study(study: StudySpec, sweep: Outcome, seeds: int) -> StudySpec:

@@ -67,9 +67,11 @@ def _best_sentence(rule: str, best: BestCycleTime) -> str:
     of_rule = "" if rule == AS_GIVEN else f" of {rule}"
     if best.runner_up is None:
         return f"Only {dt_text(best.dt)} has scores{of_rule}: {mean}."
-    undecided = join_words([dt_text(dt) for dt in best.undecided if dt not in best.equal])
-    if best.equal:
-        ours = join_words([dt_text(dt) for dt in sorted([best.dt, *best.equal])])
+    rounding = 1e-9 * abs(best.mean.value)
+    equal = [dt for dt, each in best.against.items() if abs(each.difference.value) <= rounding]
+    undecided = join_words([dt_text(dt) for dt in best.undecided if dt not in equal])
+    if equal:
+        ours = join_words([dt_text(dt) for dt in sorted([best.dt, *equal])])
         decided = f"; not decided against {undecided}" if undecided else ""
         return f"The best cycle times{of_rule} are {ours}, which are equal, with {mean}{decided}."
     decided = f"not decided against {undecided}" if undecided else "decided against all others"

@@ -95,12 +95,6 @@ class BestCycleTime:
     def undecided(self) -> tuple[Duration, ...]:
         return tuple(sorted(dt for dt, each in self.against.items() if each.verdict != "better"))
 
-    @property
-    def equal(self) -> tuple[Duration, ...]:
-        """Cycle times of the same mean, but for rounding."""
-        least = 1e-9 * abs(self.mean.value)
-        return tuple(dt for dt, each in self.against.items() if abs(each.difference.value) <= least)
-
 
 @dataclass(frozen=True)
 class Summary:
