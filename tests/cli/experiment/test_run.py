@@ -92,7 +92,7 @@ def test_a_failure_is_the_status_and_the_other_experiments_run(
         (
             ["ppo-baseline", "ppo-robot", "--scale", "0.0005"],
             "The study 'ppo-robot': --scale 0.0005 is too small (env_steps is 300: no episode of ur-reacher ends "
-            "before 400 environment steps (4s), so give at least that): give at least 0.00067.\n",
+            "before 400 environment steps (4s), so give at least that): give at least 0.000667.\n",
         ),
         (["ppo-grid", "--scale", "1e-6"], "The study 'ppo-grid': --scale 1e-06 is too small (env_steps is 10: no"),
     ],
