@@ -1,6 +1,6 @@
 """Do the rules that hold with one environment hold with thousands? PPO on six tasks, by a preregistration.
 
-    PYTHONPATH=. cycletime experiment run benchmarks.parallel:PARALLEL envs-256 --seeds 4
+    cycletime experiment run benchmarks.parallel:PARALLEL envs-256 --seeds 4
 
 `results/parallel/preregistration.toml` has the tasks, the values, the budgets, the comparisons and what was predicted
 of them. It was committed before the runs.
@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from cycletime.duration import Duration
 from cycletime.experiments.horizons.results import CURVE_BINS, provenance
 from cycletime.experiments.investigation import Experiment, Investigation, scale_label
-from cycletime.experiments.outcome import NotRunError, OutcomeCell, Results, read_results
+from cycletime.experiments.outcome import NotRunError, OutcomeCell, Results
 from cycletime.experiments.page_parts import PagePart, fill_parts, read_page
 from cycletime.reports import drawing
 from cycletime.reports.figure_style import STYLE, add_footer
@@ -308,13 +308,6 @@ def write_page(results: Results, page: Path) -> list[Path]:
     return [page, *save_figures(results, page.parent)]
 
 
-def _provenance(study: StudySpec) -> dict[str, Any]:
-    """What doing nothing returns, and the command."""
-    experiment = f"envs-{study.name.split('-', 1)[0]} --seeds {len(study.seeds)}"
-    command = f"PYTHONPATH=. cycletime experiment run benchmarks.parallel:PARALLEL {experiment}"
-    return {**provenance(study), "command": command}
-
-
 PARALLEL = Investigation(
     name="parallel",
     title="The trial with many environments",
@@ -322,9 +315,8 @@ PARALLEL = Investigation(
     study=preregistered_study,
     env_steps=env_steps,
     follows_results=True,
-    provenance=_provenance,
+    provenance=provenance,
     curve_bins=CURVE_BINS,
-    read=read_results,
     verdicts={name: partial(verdicts_text, count) for name, count in zip(EXPERIMENTS, NUM_ENVS, strict=True)},
     tables={name: partial(scores_text, count) for name, count in zip(EXPERIMENTS, NUM_ENVS, strict=True)},
     figures=(FIGURE,),

@@ -11,6 +11,7 @@ from cycletime.errors import DiskFullError, InputError, did_you_mean, error_sent
         ("Trian", ["train", "transfer"], "; did you mean train?"),
         ("form", ["for", "from"], "; did you mean from?"),
         ("--form", ["--for", "--from", "--order"], "; did you mean --from or --for?"),
+        ("TRAIL", ["TRIAL"], "; did you mean TRIAL?"),
         ("--foo", ["--out"], "."),
         ("zzz", ["train"], "."),
     ],

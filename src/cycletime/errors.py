@@ -58,7 +58,7 @@ def did_you_mean(word: object, known: Iterable[str], most: int = 1) -> str:
     """The end of a sentence about an unknown name: the known ones that are nearest, if any is near at all."""
     if not isinstance(word, str):
         return "."
-    bare = {name.lstrip("-"): name for name in known}  # the hyphens of options make them no likelier
+    bare = {name.lstrip("-").lower(): name for name in known}  # the hyphens of options make them no likelier
     word = word.lower().lstrip("-")
     counted = [f"{part}s" for part in word.split("_") if f"{part}s" in bare]  # seed_count: seeds
     near = get_close_matches(word, bare, max(most, 3)) or counted

@@ -56,7 +56,7 @@ def test_each_study_can_be_run_and_has_the_budget_of_its_task(num_envs: int) -> 
     for name in studies_of(num_envs):
         found = study(name)
         found.check_runs()
-        assert found.env_steps == PARALLEL.env_steps(name)
+        assert found.env_steps == PARALLEL.full_env_steps(name)
     assert len(studies_of(num_envs)) == (24 if num_envs == 1 else 30)
 
 

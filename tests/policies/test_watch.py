@@ -191,6 +191,18 @@ def test_why_it_cannot_be_drawn_is_told_in_a_sentence(error: Exception, message:
         raise error
 
 
+def test_an_environment_that_draws_nothing_is_told_in_that_sentence_alone() -> None:
+    """Warnings are errors in these tests; Gymnasium warns of render modes that an environment does not have."""
+
+    def make() -> None:
+        gymnasium.logger.warn("initialised with render_mode='rgb_array' that is not in the possible render_modes ([])")
+        raise TypeError("none")
+
+    says = r"^Lamp cannot be drawn \(TypeError: none\): .* have it in metadata\['render_modes'\]"
+    with pytest.raises(InputError, match=says), drawing_errors("Lamp"):
+        make()
+
+
 @pytest.mark.parametrize("module", ["OpenGL.GL.images", "mujoco.egl", "gymnasium.envs.mujoco.mujoco_rendering"])
 def test_only_what_mujoco_draws_with_speaks_of_its_setting(module: str) -> None:
     names: dict[str, Any] = {"__name__": module}

@@ -32,6 +32,20 @@ def test_what_is_decided_is_told_and_nothing_else(decided: StudyFolder) -> None:
     assert "rough estimates" in rough
 
 
+def test_cycle_times_of_the_same_mean_are_equal(make_study: MakeStudy) -> None:
+    means = {"16ms": 0.1 + 0.2, "32ms": 0.3, "64ms": -50.0}
+    for dts, rest in ((["16ms", "32ms"], ""), (["16ms", "32ms", "64ms"], "")):
+        (answer,) = Report.of(make_study(by_dt(means), rules=["baseline"], dts=dts)).answers
+        assert answer.best == (
+            f"The best cycle times of baseline are 16 ms and 32 ms, which are equal, with a mean of 0.30 ± 0.58 "
+            f"(n = 3){rest}.",
+        )
+
+
+def test_a_study_is_read_by_its_path_too(decided: StudyFolder) -> None:
+    assert Report.of(str(decided.path)).answers == Report.of(decided).answers
+
+
 def test_runs_that_end_within_the_random_start_are_told(make_study: MakeStudy) -> None:
     report = Report.of(make_study(by_dt({"16ms": 0.0, "32ms": 0.0}), algorithm="sac", rules=["tuned"], tuned={}))
     assert report.completeness[1:] == (

@@ -19,7 +19,7 @@ def estimate(value: float, low: float | None, high: float | None, interval: str 
         (estimate(-20.0, -20.0, -20.0), "-20 ± 0"),
         (estimate(3.14159, None, None, "no interval from 1 run"), "3.142"),
         (estimate(-11.2, -22.4, -0.04, "95 % t"), "-11 [-22, 0]"),
-        (estimate(1.0, 1.0 - 1e-12, 1.0 + 1e-12), "1.000000 ± 0.000000"),
+        (estimate(1.0, 1.0 - 1e-12, 1.0 + 1e-12), "1.0 ± 0.0"),
     ],
 )
 def test_numbers_have_the_digits_that_count(given: Estimate, said: str) -> None:
@@ -29,6 +29,12 @@ def test_numbers_have_the_digits_that_count(given: Estimate, said: str) -> None:
 def test_differences_have_signs() -> None:
     assert difference_text(estimate(1.5, 0.5, 2.5, "95 % Welch t")) == "+1.5 (+0.5 to +2.5, 95 % Welch t, n = 3)"
     assert difference_text(estimate(-2.0, None, None, "no interval from 1 run")) == "-2 (no interval from 1 run, n = 3)"
+
+
+def test_where_pairs_have_equal_noise_the_interval_has_no_digits_of_rounding() -> None:
+    exact = estimate(4.75, 4.75 - 1e-15, 4.75 + 1e-15, "95 % paired t")
+    assert difference_text(exact) == "+4.75 (+4.75 to +4.75, 95 % paired t, n = 3)"
+    assert difference_text(estimate(1e-17, -3.0, 3.0, "t")) == "+0.0 (-3.0 to +3.0, t, n = 3)"
 
 
 def test_an_end_near_zero_keeps_its_sign() -> None:

@@ -232,7 +232,8 @@ def test_a_study_of_python_is_kept_only_if_it_can_be_read_again(tmp_path: Path) 
         (
             ["flor-6"],
             {"floor-6": OWN["floor-6"]},
-            "'floor-6', which is none of the study's rules (flor-6): name it there, or leave it out; did you mean flor",
+            "'floor-6', which is none of the study's rules (flor-6): name it there, or leave it out; did you mean "
+            "'floor-6' where it says 'flor-6'?",
         ),
         (["mine"], {"mine": {"tau": "kept"}}, "Rule 'mine' has a law for 'tau': ppo has batch, "),
         (["mine"], {"mine": {"gamma": "power"}}, "; gamma is discount here."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
@@ -14,8 +14,8 @@ from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, arg, 
 from cycletime.cli.options import Count, Real, Text
 from cycletime.cli.output import print_status
 from cycletime.cli.study import WorkerOptions
-from cycletime.errors import InputError
-from cycletime.experiments.investigation import Size, scale_label
+from cycletime.errors import InputError, did_you_mean
+from cycletime.experiments.investigation import Size, scale_label, texts_of
 from cycletime.rules.hyperparameters import align_columns
 
 if TYPE_CHECKING:
@@ -46,18 +46,21 @@ class ResultsOptions:
         from cycletime.training.worlds import import_own
 
         module, colon, name = _DECLARATIONS.get(self.investigation, self.investigation).partition(":")
+        home = "" if self.investigation in _DECLARATIONS else str(Path.cwd())  # so that commands run as they were typed
         if not colon:
             known = ", ".join(map(repr, _DECLARATIONS))
             raise InputError(
                 f"INVESTIGATION is {self.investigation!r}: give one of {known}, or your own as 'module:NAME'."
             )
-        found = getattr(import_own(module, self.investigation), name, None)
+        there = vars(import_own(module, self.investigation, home))
+        found = there.get(name)
         if not isinstance(found, Investigation):
+            own = [each for each, value in there.items() if isinstance(value, Investigation)]
             raise InputError(
                 f"{self.investigation!r} is {'not there' if found is None else f'of type {type(found).__name__}'}: "
-                f"{module} should have an Investigation of the name {name!r}."
+                f"{module} should have an Investigation of the name {name!r}{did_you_mean(name, own)}"
             )
-        return found
+        return replace(found, typed=self.investigation)
 
     def chosen(self, kind: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
         return [self.declared.known(kind, name, known) for name in names] or list(known)
@@ -269,22 +272,14 @@ class PrintVerdicts(ResultsOptions):
     """Print JSON: a list with an object for each claim of the paper."""
 
     def run(self) -> int:
-        from cycletime.experiments.outcome import NotRunError
-
         if self.json:
             if self.names:
                 raise InputError(f"--json has all verdicts: leave {' '.join(self.names)} out.")
             self.print_json("verdicts")
             return 0
-        data, verdicts, texts = self.read(), self.declared.verdicts, []
-        for name in self.chosen("verdict", self.names, verdicts):
-            try:
-                texts.append(verdicts[name](data))
-            except NotRunError as error:
-                if self.names:
-                    raise
-                texts.append(f"{name}: not run. {error}\n")
-        print("\n".join(texts), end="")
+        verdicts = self.declared.verdicts
+        makes = [(name, verdicts[name]) for name in self.chosen("verdict", self.names, verdicts)]
+        print(texts_of(makes, self.read(), asked=bool(self.names)), end="")
         return 0
 
 
@@ -343,16 +338,18 @@ class WriteReport(ResultsOptions):
 
         data, out, own = self.read(some=True), self.out or self.declared.report_path, find_results(self.declared.name)
         own_page = own and (own.resolve(), own.parents[1].resolve() / out)
-        if self.out is None and out.suffix and (self.results_folder.resolve(), out.resolve()) != own_page:
+        is_own = own_page == (self.results_folder.resolve(), out.resolve())
+        if self.out is None and self.declared.write_report is not None and out.is_file() and not is_own:
             raise InputError(
-                f"{out} is the page of the results in results/{self.declared.name}: give another, such as a copy of "
-                f"it, as --out, or see 'cycletime experiment verdicts {self.investigation} --results "
-                f"{self.results_folder}'."
+                f"{out} is there, and may be of other results than {self.results_folder}: to write it anew, give --out "
+                f"{out}, or a copy of it; 'cycletime experiment verdicts {self.investigation} --results "
+                f"{self.results_folder}' prints what they say."
             )
-        written = self.declared.write_report(data, out)
+        written = self.declared.report(data, out)
         studies = "1 study" if len(data.outcomes) == 1 else f"{len(data.outcomes)} studies"
         page = ": open report.html in a browser" if any(path.name == "report.html" for path in written) else ""
-        print(f"Figures, tables and verdicts from {studies} are in {out}{page}")
+        drawn = "Figures, tables" if self.declared.figures else "Tables"
+        print(f"{drawn} and verdicts from {studies} are in {out}{page}")
         return 0
 
 

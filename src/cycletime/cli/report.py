@@ -88,12 +88,11 @@ class ReportCommand:
         from cycletime.reports.page.study_page import study_page
         from cycletime.reports.report import Report
         from cycletime.reports.summary import Statistics
-        from cycletime.studies.study_folder import StudyFolder
 
         if self.json and self.markdown:
             raise InputError("--json and --markdown are both given: give one of them.")
         report = Report.of(
-            StudyFolder.open(self.folder),
+            self.folder,
             measure=self.measure,
             statistics=Statistics(self.interval or ("bootstrap" if self.iqm else "se"), self.iqm),
             command=self._command(),

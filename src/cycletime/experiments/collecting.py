@@ -59,8 +59,8 @@ def collect_results(
     }
     if not folders:
         raise InputError(
-            f"{out} has no study of '{investigation.name}', such as {investigation.study_names[0]}: 'cycletime "
-            f"experiment run {investigation.name}' makes them."
+            f"{out} has no study of '{investigation.typed}', such as {investigation.study_names[0]}: 'cycletime "
+            f"experiment run {investigation.typed}' makes them."
         )
     counts = {name: run_counts(folder) for name, folder in folders.items()}
     done = {name: folder for name, folder in folders.items() if counts[name][0] == counts[name][1]}

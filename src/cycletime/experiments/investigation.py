@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cycletime.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
+    from cycletime.experiments.outcome import Results
     from cycletime.studies.spec import StudySpec
     from cycletime.studies.study_folder import StudyFolder
     from cycletime.training.run_recorder import SaveOptions
@@ -70,17 +71,29 @@ class Size:
         return replace(study, env_steps=max(1, round(study.env_steps * self.scale)), seeds=seeds)
 
 
+def _read_results(folder: Path) -> Results:
+    from cycletime.experiments.outcome import read_results
+
+    return read_results(folder)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Investigation:
-    """An investigation's declaration; functions take what `read` gives. `inspect.getsource` shows what fields mean."""
+    """An investigation's declaration; functions take what `read` gives. `inspect.getsource` shows what fields mean.
+
+    A small one has `name`, `experiments`, `study` and `verdicts`; docs/paper.md has an example.
+    """
 
     name: str
-    title: str
-    """What sentences call it: 'The paper'."""
+    typed: str = ""
+    """What 'cycletime experiment VERB' takes for it, such as 'module:NAME'; by default its name."""
+    title: str = ""
+    """What sentences call it: 'The paper'; by default its name."""
     experiments: Mapping[str, Experiment] = field(default_factory=dict)
     study: Callable[[str, Any], StudySpec]
     """A study in full size by its name; what it follows from is in the `Workspace`. Winners' studies are made of it."""
-    env_steps: Callable[[str], int]
+    env_steps: Callable[[str], int] | None = None
+    """A study's in full size, where `study` asks the `Workspace`; by default those of `study(name, None)`."""
     needs: Callable[[str], tuple[str, ...]] = lambda name: ()
     """The studies whose outcomes a study follows from; winners' studies follow from their sweep."""
     follows_results: bool = False
@@ -91,26 +104,37 @@ class Investigation:
     """Of the curves that are kept; by default as many as there are."""
     collect_more: Callable[[Mapping[str, StudyFolder], Path], list[Path]] = lambda folders, results: []
     """Keeps more of finished studies than their outcomes; the files."""
-    read: Callable[[Path], Any]
+    read: Callable[[Path], Any] = _read_results
     """Results from a folder, as `outcome.Results`."""
     verdicts: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
     """By claim or by what is judged, the verdict as text."""
     tables: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
     as_json: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
     """What there is for programs: by table, and of 'verdicts'."""
-    figures: Collection[str]
-    missing_figures: Callable[[Any], Mapping[str, str]]
+    figures: Collection[str] = ()
+    missing_figures: Callable[[Any], Mapping[str, str]] = lambda results: {}
     """By figure that cannot be drawn, the studies that it lacks."""
-    save_figures: Callable[[Any, Path, Sequence[str]], list[Path]]
+    save_figures: Callable[[Any, Path, Sequence[str]], list[Path]] = lambda results, folder, names: []
     """Draws those of some figures that there are results for; the files."""
-    write_report: Callable[[Any, Path], list[Path]]
-    """Writes all figures, tables and verdicts, or fills a page; the files."""
-    report_path: Path
-    """Where that is, unless another place is asked for."""
+    write_report: Callable[[Any, Path], list[Path]] | None = None
+    """Writes all figures, tables and verdicts, or fills a page; the files. By default verdicts and tables as text."""
+    report_path: Path = Path()
+    """Where that is, unless another place is asked for; by default NAME-report.txt."""
+
+    def __post_init__(self) -> None:
+        defaults = {"typed": self.name, "title": self.name, "report_path": Path(f"{self.name}-report.txt")}
+        for field_name, value in defaults.items():
+            if getattr(self, field_name) in ("", Path()):
+                object.__setattr__(self, field_name, value)
 
     @property
     def study_names(self) -> tuple[str, ...]:
         return tuple(part for experiment in self.experiments.values() for part in experiment.parts)
+
+    def full_env_steps(self, study: str) -> int:
+        if self.env_steps is not None:
+            return self.env_steps(study)
+        return self.study(self.sweep_of(study) or study, None).env_steps
 
     def known(self, kind: str, name: str, names: Iterable[str]) -> str:
         """A name of an experiment, a figure or a table; refused if there is none such."""
@@ -130,13 +154,38 @@ class Investigation:
         from cycletime.training.engine import AUTO
 
         experiment = next(each.name for each in self.experiments.values() if study.name in each.parts)
-        sweep, scale = self.sweep_of(study.name), study.env_steps / self.env_steps(study.name)
+        sweep, scale = self.sweep_of(study.name), study.env_steps / self.full_env_steps(study.name)
         seeds = "--seeds" if sweep is None else "--fresh-seeds"
-        words = ["cycletime", "experiment", "run", self.name, experiment, seeds, str(len(study.seeds))]
+        words = ["cycletime", "experiment", "run", self.typed, experiment, seeds, str(len(study.seeds))]
         words += [] if scale == 1 else ["--scale", f"{scale:g}"]
         words += [] if study.device == "cpu" else ["--device", study.device]
         words += [] if study.engine == AUTO else ["--engine", study.engine]
         return {"scale": scale, "command": " ".join(words), **self.provenance(study)}
+
+    def report(self, results: Any, path: Path) -> list[Path]:  # noqa: ANN401 - what `read` gives
+        from cycletime.training.atomic_files import make_folder, write_whole
+
+        if self.write_report is not None:
+            return self.write_report(results, path)
+        text = texts_of([*self.verdicts.items(), *self.tables.items()], results)
+        make_folder(path.parent)
+        write_whole(path, lambda unfinished: unfinished.write_text(text))
+        return [path]
+
+
+def texts_of(makes: Iterable[tuple[str, Callable[[Any], str]]], results: Any, *, asked: bool = False) -> str:  # noqa: ANN401
+    """Verdicts or tables as text, and which were not run: of those that were `asked` for that is an error."""
+    from cycletime.experiments.outcome import NotRunError
+
+    texts = list[str]()
+    for name, make in makes:
+        try:
+            texts.append(str(make(results)).rstrip("\n"))
+        except NotRunError as error:
+            if asked:
+                raise
+            texts.append(f"{name}: not run. {error}")
+    return "\n\n".join(texts or ["It has no verdicts and no tables."]) + "\n"
 
 
 def winners_name(study: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from io import BytesIO
-from math import inf
+from math import ceil, inf, log10
 from pathlib import Path
 from typing import Any, Self
 
@@ -40,7 +40,7 @@ CURVE_RESOLUTION = {
     "acrobot": 0.1,
     "ur-reacher": 0.1,
 }
-"""By task, the difference between two returns that a curve can tell."""
+"""By task, the difference between two returns that a curve can tell; of others a ten-thousandth of the largest."""
 FINAL_SHARE = 0.1
 """The share of learning whose mean stands for what was learned in the end."""
 _ARRAY_TYPES: Mapping[str, tuple[type[np.generic], int]] = {
@@ -152,7 +152,7 @@ class Outcome:
                 for cell in self.cells
             ],
         }
-        steps = np.concatenate([np.full(len(cell.seeds), CURVE_RESOLUTION[cell.labels["task"]]) for cell in self.cells])
+        steps = np.concatenate([np.full(len(cell.seeds), _curve_resolution(cell)) for cell in self.cells])
         curves = np.concatenate([cell.curves for cell in self.cells]) / steps[:, None]
         levels = np.where(np.isfinite(curves), np.rint(curves), NAN_CODE).astype(np.int64)
         content = BytesIO()
@@ -195,6 +195,11 @@ def _current_command(command: str) -> str:
     """A command as it is spelled now: results of version 0.2 have 'cycletime paper run' or 'horizons pack'."""
     command = re.sub(r"^cycletime horizons pack (\S+) --algorithm sac\b", r"cycletime horizons pack sac-\1", command)
     return re.sub(r"^cycletime (paper|horizons) (run|pack)\b", r"cycletime experiment \2 \1", command)
+
+
+def _curve_resolution(cell: OutcomeCell) -> float:
+    largest = float(np.max(np.abs(cell.curves), where=np.isfinite(cell.curves), initial=1e-6))
+    return CURVE_RESOLUTION.get(cell.labels["task"], 10.0 ** (ceil(log10(largest)) - 4))
 
 
 def _read_cells(headers: Sequence[Mapping[str, Any]], columns: Mapping[str, NDArray[Any]]) -> tuple[OutcomeCell, ...]:

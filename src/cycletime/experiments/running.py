@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +39,9 @@ class Workspace:
     def study(self, name: str) -> StudySpec:
         """A study in this size; one that follows from others needs these to be done."""
         sweep = self.investigation.sweep_of(name)
-        study = self.size.of(self.investigation.study(sweep or name, self))
+        with _naming(name):
+            study = replace(self.investigation.study(sweep or name, self), name=sweep or name)
+        study = self.size.of(study)
         if sweep is not None:
             study = _winners_study(study, self.outcome(sweep), self.size.fresh_seeds or len(study.seeds))
         return replace(study, device=self.device or study.device, engine=self.engine or study.engine)
@@ -57,8 +61,16 @@ class Workspace:
             before = StudyFolder.open(path).study.env_steps
             if before != study.env_steps:
                 sizes = f"runs of {before:,} environment steps, and this size has {study.env_steps:,}"
-                raise InputError(f"{path} has {sizes}: give the same --scale, or another folder as --out.")
-        return StudyFolder.create(path, study, keep=experiment.save_options, write=write)
+                scale = before / self.investigation.full_env_steps(name)
+                raise InputError(f"{path} has {sizes}: give --scale {scale:g} again, or another folder as --out.")
+        with _naming(name):
+            try:
+                return StudyFolder.create(path, study, keep=experiment.save_options, write=write)
+            except InputError as error:
+                if (least := _least_scale(study, self.investigation.full_env_steps(name))) is None:
+                    raise
+                why = f"too small ({str(error).rstrip('.')})"
+                raise InputError(f"--scale {self.size.scale:g} is {why}: give at least {least:g}.") from error
 
     def is_done(self, name: str) -> bool:
         path = self.out / name
@@ -75,6 +87,34 @@ class Workspace:
             if not self.is_done(each) and (self.results is None or not (self.results / f"{each}.npz").exists()):
                 return each
         return None
+
+
+@contextmanager
+def _naming(study: str) -> Iterator[None]:
+    """Say which study is refused, or could not be made: an investigation may have a hundred."""
+    try:
+        yield
+    except InputError as error:
+        if type(error) is not InputError:  # what it is beside, such as not run, must be kept
+            raise
+        raise InputError(f"The study {study!r}: {error}") from error
+    except Exception as error:
+        error.add_note(f"This is of the investigation's study {study!r}.")
+        raise
+
+
+def _least_scale(study: StudySpec, full: int) -> float | None:
+    """The least share of its environment steps with which a study can be run that cannot with those it has."""
+
+    def can_be_run(env_steps: int) -> bool:
+        try:
+            replace(study, env_steps=env_steps, seeds=study.seeds[:1]).check_runs()
+        except InputError:
+            return False
+        return True
+
+    least = bisect_left(range(full + 1), True, lo=study.env_steps, key=can_be_run)
+    return -(-(least * 10**6) // full) / 1e6 if study.env_steps < least <= full else None  # rounded up
 
 
 def _winners_study(study: StudySpec, sweep: Outcome, seeds: int) -> StudySpec:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -118,13 +119,16 @@ def refuse_without_display() -> None:
 def drawing_errors(name: str) -> Iterator[None]:
     """Tell in a sentence why an environment cannot be drawn, or not even be made for it."""
     try:
-        yield
+        with warnings.catch_warnings():  # what follows from it is said in a sentence
+            warnings.filterwarnings("ignore", ".*not in the possible render_modes", UserWarning)
+            yield
     except (InputError, RunError):
         raise
     except DependencyNotInstalled as error:
         raise InputError(f"{name} cannot be drawn: {first_line(error)}; {install_command('render')}.") from error
     except Exception as error:  # whatever a graphics library throws, or an environment of one's own
-        remedy = "its class must take render_mode='rgb_array', and its render() give a picture then"
+        modes = "its class must take render_mode='rgb_array' and have it in metadata['render_modes']"
+        remedy = f"{modes}, and its render() give a picture then"
         modules = [str(frame.f_globals.get("__name__")) for frame, _ in walk_tb(error.__traceback__)]
         if any(name.split(".")[0] in ("mujoco", "OpenGL", "glfw") or "mujoco_rendering" in name for name in modules):
             remedy = "without a display MuJoCo needs EGL or OSMesa: install one and set MUJOCO_GL to egl or osmesa"

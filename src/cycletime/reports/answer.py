@@ -64,17 +64,21 @@ def completeness(scores: StudyScores) -> tuple[str, ...]:
 
 def _best_sentence(rule: str, best: BestCycleTime) -> str:
     mean = f"a mean of {estimate_text(best.mean)} (n = {best.mean.n})"
-    name = "The best cycle time" if rule == AS_GIVEN else f"The best cycle time of {rule}"
+    of_rule = "" if rule == AS_GIVEN else f" of {rule}"
     if best.runner_up is None:
-        return f"Only {dt_text(best.dt)} has scores{'' if rule == AS_GIVEN else f' of {rule}'}: {mean}."
-    lead = difference_text(best.against[best.runner_up].difference)
-    if not best.undecided:
-        decided = "decided against all others"
-    elif best.runner_up in best.undecided:
-        decided = f"not decided against {join_words([dt_text(dt) for dt in best.undecided])}"
-    else:
-        decided = f"decided against the runner-up, but not against {join_words([dt_text(dt) for dt in best.undecided])}"
-    return f"{name} is {dt_text(best.dt)} with {mean}; the runner-up is {dt_text(best.runner_up)}, {lead}: {decided}."
+        return f"Only {dt_text(best.dt)} has scores{of_rule}: {mean}."
+    rounding = 1e-9 * abs(best.mean.value)
+    equal = [dt for dt, each in best.against.items() if abs(each.difference.value) <= rounding]
+    undecided = join_words([dt_text(dt) for dt in best.undecided if dt not in equal])
+    if equal:
+        ours = join_words([dt_text(dt) for dt in sorted([best.dt, *equal])])
+        decided = f"; not decided against {undecided}" if undecided else ""
+        return f"The best cycle times{of_rule} are {ours}, which are equal, with {mean}{decided}."
+    decided = f"not decided against {undecided}" if undecided else "decided against all others"
+    if undecided and best.runner_up not in best.undecided:
+        decided = f"decided against the runner-up, but not against {undecided}"
+    lead = f"{dt_text(best.runner_up)}, {difference_text(best.against[best.runner_up].difference)}"
+    return f"The best cycle time{of_rule} is {dt_text(best.dt)} with {mean}; the runner-up is {lead}: {decided}."
 
 
 def _rule_sentences(summary: Summary, rule: str) -> list[str]:

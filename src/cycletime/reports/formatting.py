@@ -59,6 +59,8 @@ def difference_text(estimate: Estimate) -> str:
     # An end that is near zero must not lose its sign, which is what matters.
     near = max((-floor(log10(abs(end))) for end in (estimate.low, estimate.high) if end), default=0)
     half = (estimate.high - estimate.low) / 2
+    if half <= 1e-9 * abs(estimate.value):  # but for rounding all pairs have one difference
+        return f"{estimate.value:+.4g} ({estimate.value:+.4g} to {estimate.value:+.4g}, {rests_on})"
     form = f"+z.{max(_decimals(half, estimate.value), min(_MOST_DECIMALS, near))}f"
     return f"{estimate.value:{form}} ({estimate.low:{form}} to {estimate.high:{form}}, {rests_on})"
 
@@ -101,5 +103,6 @@ class TextTable:
 
 
 def _decimals(half: float, value: float) -> int:
-    """Decimals with which both numbers show two significant digits."""
-    return max([0, *(min(_MOST_DECIMALS, 1 - floor(log10(abs(each)))) for each in (half, value) if each)])
+    """Decimals with which both numbers show two significant digits, but none of what is rounding beside the other."""
+    sizes = [size for size in (abs(half), abs(value)) if size > 1e-9 * max(abs(half), abs(value))]
+    return max([0, *(min(_MOST_DECIMALS, 1 - floor(log10(size))) for size in sizes)])

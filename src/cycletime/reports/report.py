@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from cycletime.errors import InputError
 from cycletime.reports.answer import Answer, completeness
@@ -19,6 +20,7 @@ from cycletime.studies.study_folder import StudyFolder
 
 MAX_DRAWN = 3
 """Of many choices of values for a task and an algorithm, so many are drawn."""
+MEANS = Statistics()
 FEW_DRAWN = f"Figures are of the {MAX_DRAWN} best choices of values for each task and algorithm."
 
 
@@ -34,12 +36,18 @@ class Report:
 
     @classmethod
     def of(
-        cls, folder: StudyFolder, *, measure: str = "average", statistics: Statistics | None = None, command: str = ""
+        cls,
+        folder: StudyFolder | Path | str,
+        *,
+        measure: str = "average",
+        statistics: Statistics = MEANS,
+        command: str = "",
     ) -> Report:
         """Read a study, finished or not, and compute what it says; `command` is what it says that it was made by."""
+        folder = folder if isinstance(folder, StudyFolder) else StudyFolder.open(folder)
         if measure not in MEASURES:
             raise InputError(f"{measure!r} is not a measure: give one of {', '.join(MEASURES)}.")
-        statistics, scores = statistics or Statistics(), read_scores(folder, measure)
+        scores = read_scores(folder, measure)
         panels, groups = split_choices(scores.panels)
         summaries = tuple(Summary.of(panel, statistics) for panel in panels)
         answers = tuple(Answer.of(summary) for summary in summaries)

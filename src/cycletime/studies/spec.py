@@ -43,7 +43,10 @@ def check_axes(study: StudySpec) -> None:
         raise InputError(f"worlds has {quote(wrong)}, no world: Study.read({{'task': 'reacher', ...}}) takes names.")
     named = {name: None for names in study.rules.values() for name in names}
     if unused := next((name for name in study.own_rules if name not in named), None):
-        remedy = f"name it there, or leave it out{did_you_mean(unused, named)}"
+        typed = next((repr(name) for name in named if did_you_mean(unused, [name]) != "."), None)  # with an error
+        remedy = (
+            f"name it there, or leave it out{f'; did you mean {unused!r} where it says {typed}?' if typed else '.'}"
+        )
         used = ", ".join(named) or "none"
         raise InputError(f"own_rules has {unused!r}, which is none of the study's rules ({used}): {remedy}")
     for seed in study.seeds:

@@ -157,8 +157,9 @@ def test_the_page_of_a_checkout_is_not_made_of_other_results(
     monkeypatch.chdir(root)
     assert main(["experiment", "report", "horizons", "--results", str(other)]) == 2
     assert capsys.readouterr().err == (
-        "cycletime: docs/horizons.md is the page of the results in results/horizons: give another, such as a copy of "
-        f"it, as --out, or see 'cycletime experiment verdicts horizons --results {other}'.\n"
+        f"cycletime: docs/horizons.md is there, and may be of other results than {other}: to write it anew, give --out "
+        f"docs/horizons.md, or a copy of it; 'cycletime experiment verdicts horizons --results {other}' prints what "
+        "they say.\n"
     )
     assert "kept" not in page.read_text()
     assert main(["experiment", "report", "horizons", "--results", str(other), "--out", str(copy)]) == 0

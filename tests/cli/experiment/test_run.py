@@ -88,8 +88,13 @@ def test_a_failure_is_the_status_and_the_other_experiments_run(
         (["ppo-grid", "--seeds", "0"], "--seeds is 0: it must be a whole number of at least 1."),
         (["ppo-grid", "--engine", "cudda"], "'cudda' is not an engine: give one of auto,"),
         (["ppo-grid", "--executor", "sun"], "'sun' is not an executor: give local, ray or slurm."),
-        (["ppo-grid", "--engine", "cuda"], "The engine cuda has the device 'cpu'"),
-        (["ppo-baseline", "ppo-robot", "--scale", "0.0005"], "env_steps is 300: no episode of ur-reacher ends before"),
+        (["ppo-grid", "--engine", "cuda"], "The study 'ppo-grid': The engine cuda has the device 'cpu'"),
+        (
+            ["ppo-baseline", "ppo-robot", "--scale", "0.0005"],
+            "The study 'ppo-robot': --scale 0.0005 is too small (env_steps is 300: no episode of ur-reacher ends "
+            "before 400 environment steps (4s), so give at least that): give at least 0.000667.\n",
+        ),
+        (["ppo-grid", "--scale", "1e-6"], "The study 'ppo-grid': --scale 1e-06 is too small (env_steps is 10: no"),
     ],
 )
 def test_what_is_wrong_is_one_sentence_and_nothing_is_written(

@@ -94,7 +94,8 @@ def test_where_runs_of_a_sweep_fail_nobody_has_won(tmp_path: Path, trained: Trai
 def test_another_size_in_the_same_folder_is_refused_and_more_seeds_are_not(tmp_path: Path, trained: Trained) -> None:
     run(paper_workspace(out=tmp_path, size=SMALL), "ppo-baseline")
     with pytest.raises(
-        InputError, match="has runs of 100,000 environment steps, and this size has 10,000,000: give the"
+        InputError,
+        match=r"has runs of 100,000 environment steps, and this size has 10,000,000: give --scale 0\.01 again",
     ):
         run(paper_workspace(out=tmp_path), "ppo-baseline")
     assert StudyFolder.open(tmp_path / "ppo-baseline").study.env_steps == 100_000

@@ -12,7 +12,7 @@ from cycletime.experiments.horizons.page import IMAGES, missing_figures, save_fi
 from cycletime.experiments.horizons.results import Evidence
 from cycletime.experiments.horizons.verdicts import ranking_text, verdicts_text
 from cycletime.experiments.investigation import Investigation
-from cycletime.experiments.outcome import Results, read_results
+from cycletime.experiments.outcome import Results
 
 
 def _ranking(spec: AlgorithmSpec, stage: str, results: Results) -> str:
@@ -37,7 +37,6 @@ HORIZONS = Investigation(
     follows_results=True,
     provenance=stages.provenance,
     curve_bins=stages.CURVE_BINS,
-    read=read_results,
     verdicts={
         **{spec.algorithm: partial(_verdicts, spec) for spec in _SPECS},
         sac_arms.NAME: lambda results: sac_arms.verdicts_text(results.outcome(sac_arms.NAME)) + "\n",

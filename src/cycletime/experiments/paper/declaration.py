@@ -35,7 +35,6 @@ PAPER = Investigation(
     title="The paper",
     experiments=EXPERIMENTS,
     study=lambda name, workspace: load_study(name),
-    env_steps=lambda name: load_study(name).env_steps,
     collect_more=keep_behaviour,
     read=read_paper_results,
     verdicts={claim.number: partial(claim_text, claim) for claim in CLAIMS}
