@@ -16,7 +16,7 @@ from cycletime.errors import InputError, quote
 from cycletime.libraries import export_values, read_settings, time_keys
 from cycletime.libraries.config_edit import changed_document, is_editable, rewrite_file
 from cycletime.libraries.config_files import ConfigFile
-from cycletime.libraries.configuration import MJLAB_DEFAULT, Configuration, Side
+from cycletime.libraries.configuration import MANAGED, MJLAB_DEFAULT, Configuration, Side
 from cycletime.libraries.names import LIBRARIES, table_names
 from cycletime.libraries.on_policy import MANY_ENVIRONMENTS, ONE_ENVIRONMENT, notes_on_environments
 from cycletime.libraries.parameters import PICKLED
@@ -170,10 +170,6 @@ def _from_dt(configuration: Configuration, given: DurationLike | None) -> Durati
 
 
 def _n_envs(configuration: Configuration, given: int | None) -> int | None:
-    for name in ("scene.num_envs", "num_envs"):
-        given_as = configuration.env.get(name) or configuration.canonical.get(name)
-        if given_as and isinstance(given_as.value, str) and "${" not in given_as.value:
-            check_count(given_as.name, given_as.value)
     stated = configuration.n_envs
     said = stated.value if stated and stated.name in configuration.settings else None
     if configuration.is_zoo_entry and "n_envs" in configuration.settings:
@@ -188,6 +184,8 @@ def _n_envs(configuration: Configuration, given: int | None) -> int | None:
 def _notes_on_unknown(configuration: Configuration) -> list[str]:
     named = [each.name for each in configuration.may_mean_time]
     notes = []
+    if configuration.environment in MANAGED and not configuration.agent:
+        notes.append("No agent.yaml is here, so no rollout, mini-batches, discount and trace decay were carried.")
     if named:
         notes.append(f"May mean time and are not known here, so check them: {', '.join(named)}.")
     if configuration.unread:

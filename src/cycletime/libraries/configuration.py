@@ -27,7 +27,9 @@ from cycletime.rules import ALGORITHMS
 from cycletime.rules.quantities import decay_in_seconds, format_seconds
 
 MJLAB_DEFAULT = "mjlab's default, which its command line replaces, and so taken as not said"
-_ENVIRONMENTS = ("isaac-lab", "mjlab", "mujoco-playground")
+MANAGED = ("isaac-lab", "mjlab")
+"""Whose runs have an env.yaml of managers beside an agent.yaml."""
+_ENVIRONMENTS = (*MANAGED, "mujoco-playground")
 RUN_FILES = (
     *(("params/env.yaml",), ("params/agent.yaml",), ("env.yaml", "agent.yaml")),
     *(("config.yml", "args.yml"), ("train_config.json",)),
@@ -122,6 +124,7 @@ class Configuration:
         words = {"discount": DISCOUNT, "trace_decay": SHARE, **dict.fromkeys(_COUNTS, WHOLE)}
         needed = {word.name: needs for each, needs in words.items() if (word := getattr(self.table, each, None))}
         needed |= {**cycle_needs, "episode_length_s": POSITIVE, **({"n_timesteps": WHOLE} if self.is_zoo_entry else {})}
+        needed |= dict.fromkeys(("scene.num_envs", "num_envs", "num_learning_epochs", "num_updates_per_batch"), WHOLE)
         needs_number = {
             each.name: NUMBER for each, key, is_pay in self.timed if time_keys.is_no_number(key, is_pay, each.value)
         }
@@ -132,8 +135,9 @@ class Configuration:
                 says = f"{stated.name} is {stated.value!r}: it must be {needs}{as_yaml}."
                 yield "impossible", says, stated.place
         for each in self.env.values():
-            if each.name.endswith(("_range_s", "_time_range")) and each.numbers != sorted(each.numbers):
-                yield "impossible", f"{each.name} is {each.value}: it must begin with the shortest time.", each.place
+            if each.name.endswith(("_range_s", "_time_range")) and each.numbers != sorted(map(abs, each.numbers)):
+                says = f"{each.name} is {each.value}: it must begin with the shortest time, which is at least 0."
+                yield "impossible", says, each.place
 
     def _fits(self, stated: Setting, needs: str) -> bool:
         value = stated.value
@@ -335,7 +339,7 @@ class Configuration:
         names = ("episode_length_s", "env.episode_length_s", "scene.max_episode_length_s", "env.learn.episodeLength_s")
         if found := self.setting(*names):
             return found, float(found.value)
-        in_steps = () if self.environment in ("isaac-lab", "mjlab") else ("episode_length", "env.episode_length")
+        in_steps = () if self.environment in MANAGED else ("episode_length", "env.episode_length")
         found = self.setting(*in_steps, "env.episodeLength")
         return (found, found.value * self.dt_s) if found and self.dt_s else None
 
@@ -553,7 +557,7 @@ def _sections(file: ConfigFile, library: str | None, env_id: str | None, in_fold
         return [Section(file, (env_id,), "", entry, library or "stable-baselines3", None, is_zoo_entry=True)]
     run_side = {"env.yaml": "env.", "agent.yaml": "agent."}.get(file.path.name, "") if in_folder else ""
     if library is not None and not any(part.environment for part in recognise_parts(document)):
-        is_managed = library in ("isaac-lab", "mjlab")
+        is_managed = library in MANAGED
         environment = library if is_managed and "decimation" in document else None
         agent = None if environment else "rsl-rl" if is_managed else library
         return [Section(file, (), run_side, document, agent, environment)]

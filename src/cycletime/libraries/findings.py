@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from cycletime.errors import InputError
 from cycletime.libraries.carry_configuration import read_as_transfer
-from cycletime.libraries.configuration import Configuration, Setting
+from cycletime.libraries.configuration import MANAGED, Configuration, Setting
 from cycletime.libraries.on_policy import FEW_STEPS, Counted, Sized
 from cycletime.libraries.parameters import NotANumberError
 from cycletime.rules.laws import KEPT, PROPORTIONAL
@@ -240,7 +240,7 @@ def _rewards(c: Configuration, dt_s: float, stated_as: str) -> Iterator[Finding]
 
 def _events_after_episode(c: Configuration) -> Iterator[Finding]:
     """Isaac Lab and mjlab start an interval's clock anew at each reset."""
-    if c.episode is None or c.environment not in ("isaac-lab", "mjlab"):
+    if c.episode is None or c.environment not in MANAGED:
         return
     for name, each in c.env.items():
         beginning = name.removesuffix("interval_range_s")
