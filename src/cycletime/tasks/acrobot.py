@@ -46,7 +46,6 @@ class Acrobot(ClosedFormTask):
     time_limit: ClassVar = Duration("100s")
     # The line is 24 J above the start, and a torque of 1 Nm at 9 pi rad/s at most brings them in 0.86 s.
     shortest_episode: ClassVar = Duration("800ms")
-    can_terminate: ClassVar = True
     action_size: ClassVar = 1
     observation_limits: ClassVar = MappingProxyType(
         {"cos_th1": 1.0, "sin_th1": 1.0, "cos_th2": 1.0, "sin_th2": 1.0, "w1": FASTEST_1, "w2": FASTEST_2}

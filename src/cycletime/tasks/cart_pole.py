@@ -64,7 +64,6 @@ class CartPole(ClosedFormTask):
     original_dt: ClassVar = Duration("10ms")
     time_limit: ClassVar = Duration("10s")
     shortest_episode: ClassVar = time_limit
-    can_terminate: ClassVar = False
     action_size: ClassVar = 1
     # The rail's ends give way to a cart of 20 m/s by 0.6 m. Pushing along brings the pole to 80 rad/s in an episode.
     observation_limits: ClassVar = MappingProxyType({"x": 3.0, "cos_th": 1.0, "sin_th": 1.0, "v": 100.0, "w": 500.0})

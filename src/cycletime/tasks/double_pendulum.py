@@ -68,7 +68,6 @@ class DoublePendulum(ClosedFormTask):
     usual_env_dt: ClassVar = Duration("4ms")
     time_limit: ClassVar = Duration("16s")
     shortest_episode: ClassVar = Duration("100ms")
-    can_terminate: ClassVar = True
     action_size: ClassVar = 1
     # Bullet holds speeds below 100. At the rail's ends it gives way to a fast cart, by far less than 10 m.
     observation_limits: ClassVar = MappingProxyType(

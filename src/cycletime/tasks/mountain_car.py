@@ -46,7 +46,6 @@ class MountainCar(ClosedFormTask):
     original_dt: ClassVar = Duration("20ms")
     time_limit: ClassVar = 999 * original_dt
     shortest_episode: ClassVar = 12 * original_dt  # 0.85 to go, at most 0.07 in a step of the original
-    can_terminate: ClassVar = True
     action_size: ClassVar = 1
     observation_limits: ClassVar = MappingProxyType({"x": -LEFT_END, "v": FASTEST})
     state_limits: ClassVar = MappingProxyType({"x": GOAL, "v": FASTEST})

@@ -39,7 +39,6 @@ class Pendulum(ClosedFormTask):
     original_dt: ClassVar = Duration("50ms")
     time_limit: ClassVar = Duration("10s")
     shortest_episode: ClassVar = time_limit
-    can_terminate: ClassVar = False
     action_size: ClassVar = 1
     observation_limits: ClassVar = MappingProxyType({"cos_th": 1.0, "sin_th": 1.0, "w": FASTEST})
     state_limits: ClassVar = MappingProxyType({"th": inf, "w": FASTEST})

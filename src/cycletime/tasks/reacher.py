@@ -63,7 +63,6 @@ class Reacher(ClosedFormTask):
     usual_env_dt: ClassVar = Duration("2ms")
     time_limit: ClassVar = Duration("2.4s")
     shortest_episode: ClassVar = time_limit
-    can_terminate: ClassVar = False
     action_size: ClassVar = 2
     # Bullet holds speeds below 100 rad/s, so that the elbow passes its limit by no more than 0.2 rad. A target beyond
     # its own limit it would push inwards during the episode.

@@ -61,7 +61,6 @@ class URReacher(ClosedFormTask):
     baseline_dt: ClassVar = Duration("40ms")
     time_limit: ClassVar = ur5.TIME_LIMIT
     shortest_episode: ClassVar = ur5.TIME_LIMIT
-    can_terminate: ClassVar = False
     action_size: ClassVar = 2
     observation_limits: ClassVar = ur5.OBSERVATION_LIMITS
     state_limits: ClassVar = MappingProxyType(
