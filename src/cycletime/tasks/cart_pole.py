@@ -18,7 +18,7 @@ import numpy as np
 from cycletime.duration import Duration
 from cycletime.tasks.closed_form import ClosedFormTask, Numbers, State
 from cycletime.tasks.physics import Values, runge_kutta, sine_and_cosine
-from cycletime.tasks.render import AMBER, FLOOR, INK, SLATE, WHITE, Canvas, Frame
+from cycletime.tasks.render import AMBER, FLOOR, INK, SLATE, Canvas, Frame
 
 GRAVITY = 9.81
 CART_MASS, CART_DAMPING, STRONGEST_FORCE = 1.0, 5e-4, 10.0
@@ -86,8 +86,7 @@ class CartPole(ClosedFormTask):
             canvas.bar((post, -0.12), (post, 0.12), 0.03, SLATE)
         canvas.box((x - 0.16, -0.08), (x + 0.16, 0.08), 0.04, INK)
         canvas.bar((x, 0.0), (x + POLE_LENGTH * sin(angle), POLE_LENGTH * cos(angle)), 0.045, AMBER)
-        canvas.disc((x, 0.0), 0.055, INK)
-        canvas.disc((x, 0.0), 0.022, WHITE)
+        canvas.ring((x, 0.0), 0.055, INK)
         return canvas.picture(caption)
 
     def observe(self, state: CartPoleState) -> jax.Array:

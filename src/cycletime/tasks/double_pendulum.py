@@ -108,8 +108,7 @@ class DoublePendulum(ClosedFormTask):
         canvas.bar((x, 0.0), knee, 0.04, BLUE)
         canvas.bar(knee, tip, 0.034, AMBER)
         for joint in ((x, 0.0), knee):
-            canvas.disc(joint, 0.045, INK)
-            canvas.disc(joint, 0.018, WHITE)
+            canvas.ring(joint, 0.045, INK)
         canvas.disc(middle, 0.014, WHITE)
         return canvas.picture(caption)
 

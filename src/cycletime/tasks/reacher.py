@@ -115,8 +115,7 @@ class Reacher(ClosedFormTask):
         canvas.disc(tip, 0.01, GREEN)
         canvas.bar((0.0, 0.0), elbow, 0.012, BLUE)
         for joint, radius in (((0.0, 0.0), 0.017), (elbow, 0.013)):
-            canvas.disc(joint, radius, INK)
-            canvas.disc(joint, 0.4 * radius, WHITE)
+            canvas.ring(joint, radius, INK)
         return canvas.picture(caption)
 
     def observe(self, state: ReacherState) -> jax.Array:
