@@ -115,9 +115,9 @@ Network: TypeAlias = tuple[Layer, ...]
 NewLayer: TypeAlias = Callable[[jax.Array, int, int], Layer]
 
 
-def new_network(key: jax.Array, sizes: Sequence[int], new_layer: NewLayer) -> Network:
-    keys = jax.random.split(key, len(sizes) - 1)
-    return tuple(new_layer(*shape) for shape in zip(keys, sizes[:-1], sizes[1:], strict=True))
+def new_network(key: jax.Array, sizes: Sequence[int], new_layer: NewLayer, last: NewLayer | None = None) -> Network:
+    kinds, keys = [*[new_layer] * (len(sizes) - 2), last or new_layer], jax.random.split(key, len(sizes) - 1)
+    return tuple(new(*shape) for new, *shape in zip(kinds, keys, sizes[:-1], sizes[1:], strict=True))
 
 
 def forward(network: Network, inputs: jax.Array, activation: ActivationName) -> jax.Array:
@@ -212,10 +212,7 @@ def new_parameters(
 
 def _new_body_and_head(key: jax.Array, sizes: Sequence[int], kind: InitialWeights, last_gain: float) -> Network:
     if kind == "orthogonal":
-        *hidden_keys, last_key = jax.random.split(key, len(sizes) - 1)
-        body, last = orthogonal(sqrt(2)), orthogonal(last_gain)
-        hidden = [body(*shape) for shape in zip(hidden_keys, sizes[:-2], sizes[1:-1], strict=True)]
-        return (*hidden, last(last_key, sizes[-2], sizes[-1]))
+        return new_network(key, sizes, orthogonal(sqrt(2)), orthogonal(last_gain))
     network = new_network(key, sizes, fan_in_uniform)
     return with_small_last_layer(network) if kind == "released" else network
 

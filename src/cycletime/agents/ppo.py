@@ -185,14 +185,13 @@ class PPOAgent:
         if self.minibatches is None:
             return
         check_counts(self, "minibatches")
+        if self.minibatches > self.batch:
+            raise InputError(f"minibatches is {self.minibatches}: it must be at most the batch, {self.batch}.")
         size = -(-self.batch // self.minibatches)
-        if self.minibatches > self.batch or self.minibatch not in (size, type(self).minibatch):
-            raise InputError(
-                f"minibatches is {self.minibatches}: that are {size} samples each of a batch of {self.batch}, so leave "
-                f"minibatch out, which is {self.minibatch}."
-                if self.minibatches <= self.batch
-                else f"minibatches is {self.minibatches}: it must be at most the batch, {self.batch}."
-            )
+        if self.minibatch not in (size, type(self).minibatch):
+            are = f"that are {size} samples each of a batch of {self.batch}"
+            remedy = f"leave minibatch out, which is {self.minibatch}"
+            raise InputError(f"minibatches is {self.minibatches}: {are}, so {remedy}.")
         object.__setattr__(self, "minibatch", size)
 
     @property

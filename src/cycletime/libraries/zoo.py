@@ -46,7 +46,7 @@ def with_cycle_time_wrapper(said: object, env_id: str | None, from_dt: Duration,
     keys = [(at, key) for at, each in enumerate(wrappers) if isinstance(each, dict) for key in each]
     ours = [(at, key) for at, key in keys if WRAPPER_NAMES.fullmatch(key) and wrappers[at][key]]
     at, name = ours[-1] if ours else (len(wrappers), WRAPPER_NAME)
-    keywords: dict[str, Any] = wrappers[at][name] if ours else {"dt": None, "env_dt": _in_ms(from_dt)}
+    keywords: dict[str, Any] = wrappers[at][name] if ours else {"dt": None, "env_dt": str(from_dt)}
     step = Duration(keywords["env_dt"]) if "env_dt" in keywords else None
     held = to_dt / (step or from_dt)
     if step and held.denominator != 1:
@@ -64,12 +64,6 @@ def with_cycle_time_wrapper(said: object, env_id: str | None, from_dt: Duration,
         return None, f"No env_wrapper was written, since {cannot}: {must}; rename the entry to its id."
     span = f"{held} {'step' if held == 1 else 'steps'} of {step}"
     span = span if step else f"{to_dt}, which must be a whole multiple of the environment's step"
-    new = {**(wrappers[at] if ours else {}), name: {**keywords, "dt": _in_ms(to_dt)}}
+    new = {**(wrappers[at] if ours else {}), name: {**keywords, "dt": str(to_dt)}}
     note = f"The env_wrapper holds each action for {span}: take it out if the environment itself steps every {to_dt}."
     return [*wrappers[:at], new, *wrappers[at + 1 :]] if not ours or isinstance(said, list) else new, note
-
-
-def _in_ms(span: Duration) -> str:
-    """As most people write it, where that is exact: 100ms, which is 0.1s at its shortest."""
-    text = f"{float(1000 * span.exact_s):.12g}ms"
-    return text if span.exact_s < 1 and Duration(text) == span else str(span)

@@ -77,11 +77,7 @@ def iqm(scores: Cells, **options: Unpack[Options]) -> Estimate:
     A quarter is rounded down, as in rliable and SciPy; below four runs nothing is cut. A cell with more runs than
     another weighs more. For options see `Options`.
     """
-
-    def statistic(*cells: Array, axis: int) -> Array:
-        return interquartile_mean(np.concatenate(cells, axis), axis)
-
-    return bootstrap(scores, statistic, **options)
+    return bootstrap(scores, lambda *cells, axis: interquartile_mean(np.concatenate(cells, axis), axis), **options)
 
 
 def frequency_averaged_score(scores: Mapping[Any, Scores], **options: Unpack[Options]) -> Estimate:
@@ -97,12 +93,7 @@ def frequency_averaged_score(scores: Mapping[Any, Scores], **options: Unpack[Opt
     for dt in scores:
         if (other := seen.setdefault(Duration.of_seconds(dt), dt)) is not dt:
             raise InputError(f"The cycle times {other!r} and {dt!r} are the same: give each once.")
-
-    def statistic(*cells: Array, axis: int) -> Array:
-        means: Array = np.mean([cell.mean(axis) for cell in cells], axis=0)
-        return means
-
-    return bootstrap(scores, statistic, **options)
+    return bootstrap(scores, lambda *cells, axis: np.mean([cell.mean(axis) for cell in cells], axis=0), **options)
 
 
 def resample_means(cells: Sequence[Mapping[int, float]], resamples: int = RESAMPLES, seed: int = 0) -> Array:

@@ -18,7 +18,7 @@ import numpy as np
 from cycletime.duration import Duration
 from cycletime.tasks.closed_form import ClosedFormTask, Numbers, State
 from cycletime.tasks.physics import Values, runge_kutta, sine_and_cosine
-from cycletime.tasks.render import AMBER, BLUE, FLOOR, INK, SHADE, WHITE, Canvas, Frame
+from cycletime.tasks.render import AMBER, BLUE, FLOOR, INK, SHADE, Canvas, Frame
 
 GRAVITY = 9.8
 MASS, LENGTH, CENTRE, INERTIA = 1.0, 1.0, 0.5, 1.0
@@ -46,7 +46,6 @@ class Acrobot(ClosedFormTask):
     time_limit: ClassVar = Duration("100s")
     # The line is 24 J above the start, and a torque of 1 Nm at 9 pi rad/s at most brings them in 0.86 s.
     shortest_episode: ClassVar = Duration("800ms")
-    can_terminate: ClassVar = True
     action_size: ClassVar = 1
     observation_limits: ClassVar = MappingProxyType(
         {"cos_th1": 1.0, "sin_th1": 1.0, "cos_th2": 1.0, "sin_th2": 1.0, "w1": FASTEST_1, "w2": FASTEST_2}
@@ -72,8 +71,7 @@ class Acrobot(ClosedFormTask):
         canvas.bar((0.0, 0.0), knee, 0.09, BLUE)
         canvas.bar(knee, tip, 0.08, AMBER)
         for joint in ((0.0, 0.0), knee):
-            canvas.disc(joint, 0.1, INK)
-            canvas.disc(joint, 0.04, WHITE)
+            canvas.ring(joint, 0.1, INK)
         return canvas.picture(caption)
 
     def observe(self, state: AcrobotState) -> jax.Array:

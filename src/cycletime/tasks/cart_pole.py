@@ -18,7 +18,7 @@ import numpy as np
 from cycletime.duration import Duration
 from cycletime.tasks.closed_form import ClosedFormTask, Numbers, State
 from cycletime.tasks.physics import Values, runge_kutta, sine_and_cosine
-from cycletime.tasks.render import AMBER, FLOOR, INK, SLATE, WHITE, Canvas, Frame
+from cycletime.tasks.render import AMBER, FLOOR, INK, SLATE, Canvas, Frame
 
 GRAVITY = 9.81
 CART_MASS, CART_DAMPING, STRONGEST_FORCE = 1.0, 5e-4, 10.0
@@ -64,7 +64,6 @@ class CartPole(ClosedFormTask):
     original_dt: ClassVar = Duration("10ms")
     time_limit: ClassVar = Duration("10s")
     shortest_episode: ClassVar = time_limit
-    can_terminate: ClassVar = False
     action_size: ClassVar = 1
     # The rail's ends give way to a cart of 20 m/s by 0.6 m. Pushing along brings the pole to 80 rad/s in an episode.
     observation_limits: ClassVar = MappingProxyType({"x": 3.0, "cos_th": 1.0, "sin_th": 1.0, "v": 100.0, "w": 500.0})
@@ -87,8 +86,7 @@ class CartPole(ClosedFormTask):
             canvas.bar((post, -0.12), (post, 0.12), 0.03, SLATE)
         canvas.box((x - 0.16, -0.08), (x + 0.16, 0.08), 0.04, INK)
         canvas.bar((x, 0.0), (x + POLE_LENGTH * sin(angle), POLE_LENGTH * cos(angle)), 0.045, AMBER)
-        canvas.disc((x, 0.0), 0.055, INK)
-        canvas.disc((x, 0.0), 0.022, WHITE)
+        canvas.ring((x, 0.0), 0.055, INK)
         return canvas.picture(caption)
 
     def observe(self, state: CartPoleState) -> jax.Array:

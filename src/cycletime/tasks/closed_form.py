@@ -53,7 +53,7 @@ class ClosedFormTask(ABC):
     """The cycle time where the paper starts from, and which environments have where none is asked for."""
     time_limit: ClassVar[Duration]
     shortest_episode: ClassVar[Duration]
-    can_terminate: ClassVar[bool]
+    """The least time in which the task itself can end an episode; the time limit where it never does."""
     action_size: ClassVar[int]
     """Numbers in an action, each meant to lie in [-1, 1]; others are accepted, as in the originals."""
     observation_limits: ClassVar[Mapping[str, float]]
@@ -131,7 +131,8 @@ class ClosedFormTask(ABC):
     def cycle(self, state: State, action: jax.Array, cycle_steps: int) -> Step:
         """Hold an action for k environment steps, or until the episode ends; it must not have ended before."""
         action = jnp.asarray(action, self.dtype)
-        ends_inside = cycle_steps > 1 and (self.can_terminate or self.limit_steps % cycle_steps != 0)
+        can_terminate = self.shortest_episode < self.time_limit
+        ends_inside = cycle_steps > 1 and (can_terminate or self.limit_steps % cycle_steps != 0)
 
         def hold(carry: tuple[State, jax.Array, jax.Array], _: None) -> tuple[tuple[State, jax.Array, jax.Array], None]:
             before, reward, terminated = carry

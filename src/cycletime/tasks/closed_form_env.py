@@ -26,6 +26,7 @@ from cycletime.errors import InputError
 from cycletime.tasks.base_env import Observation, TaskEnv, action_space, observation_space
 from cycletime.tasks.closed_form import ClosedFormTask, Numbers, State, Step
 from cycletime.tasks.render import frame_rate
+from cycletime.tasks.time_step import clock_info
 
 Row = NDArray[np.floating[Any]]
 """A state's numbers one after the other; whole numbers and flags have their bits in it."""
@@ -161,12 +162,7 @@ class ClosedFormEnv(TaskEnv):
         return self._now.observation
 
     def _info(self) -> dict[str, Any]:
-        return {
-            "env_steps": self._env_steps,
-            "agent_steps": self._agent_steps,
-            "elapsed_s": self._elapsed_s(),
-            "cycle_steps": self._last_env_steps,
-        }
+        return clock_info(self._env_steps, self._agent_steps, self.task.env_dt, self._last_env_steps)
 
     def _state(self) -> Numbers:
         return tuple(float(number) for number in self.task.numbers(self._packed.state(self._now.row)))
@@ -253,13 +249,7 @@ class ClosedFormVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def _info(self) -> dict[str, Any]:
         assert self._states is not None, "only called between a reset and the next"
         env_steps = np.array(self._states.env_steps, np.int64)
-        exact_s = self.task.env_dt.exact_s
-        return {
-            "env_steps": env_steps,
-            "agent_steps": self._agent_steps.copy(),
-            "elapsed_s": env_steps * exact_s.numerator / exact_s.denominator,
-            "cycle_steps": self._last_env_steps.copy(),
-        }
+        return clock_info(env_steps, self._agent_steps.copy(), self.task.env_dt, self._last_env_steps.copy())
 
 
 def _timed_task(

@@ -18,6 +18,7 @@ from cycletime.duration import Duration, DurationLike, cycle_steps
 from cycletime.errors import InputError
 from cycletime.tasks.render import frame_rate
 from cycletime.tasks.time_step import (
+    clock_info,
     duration_text,
     refuse_unreachable_limit,
     step_duration,
@@ -167,7 +168,8 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
         try:
             return cycle_steps(self._dt, step)
         except InputError as error:
-            hint = " Shorter ones need retime, or --env-dt of an id that it knows." if self._dt < step else ""
+            known = "if it knows the id; register_retiming describes one of your own"
+            hint = f" Shorter ones need retime with env_dt=..., {known}." if self._dt < step else ""
             if isinstance(self._below, CycleTime):
                 hint = f" It is around a CycleTime of {self._below._dt} already: set the cycle time there."
             elif self._below:
@@ -178,13 +180,7 @@ class CycleTime(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
             raise InputError(f"{error}{hint}") from None
 
     def _with_clock(self, info: dict[str, Any], lasted: int) -> dict[str, Any]:
-        return {
-            **info,
-            "env_steps": self.env_steps,
-            "agent_steps": self._agent_steps,
-            "elapsed_s": float(self._env_dt.exact_s * self.env_steps),
-            "cycle_steps": lasted,
-        }
+        return {**info, **clock_info(self.env_steps, self._agent_steps, self._env_dt, lasted)}
 
 
 def refuse_hidden_resets(env: gym.Env[Any, Any], wrapper: str) -> None:

@@ -68,7 +68,6 @@ class DoublePendulum(ClosedFormTask):
     usual_env_dt: ClassVar = Duration("4ms")
     time_limit: ClassVar = Duration("16s")
     shortest_episode: ClassVar = Duration("100ms")
-    can_terminate: ClassVar = True
     action_size: ClassVar = 1
     # Bullet holds speeds below 100. At the rail's ends it gives way to a fast cart, by far less than 10 m.
     observation_limits: ClassVar = MappingProxyType(
@@ -109,8 +108,7 @@ class DoublePendulum(ClosedFormTask):
         canvas.bar((x, 0.0), knee, 0.04, BLUE)
         canvas.bar(knee, tip, 0.034, AMBER)
         for joint in ((x, 0.0), knee):
-            canvas.disc(joint, 0.045, INK)
-            canvas.disc(joint, 0.018, WHITE)
+            canvas.ring(joint, 0.045, INK)
         canvas.disc(middle, 0.014, WHITE)
         return canvas.picture(caption)
 

@@ -19,7 +19,7 @@ import numpy as np
 from cycletime.duration import Duration
 from cycletime.tasks.closed_form import ClosedFormTask, Numbers, State
 from cycletime.tasks.physics import sine_and_cosine
-from cycletime.tasks.render import BLUE, FLOOR, GREEN, INK, SLATE, WHITE, Canvas, Frame
+from cycletime.tasks.render import BLUE, FLOOR, GREEN, INK, SLATE, Canvas, Frame
 
 POWER, SLOPE = 0.0015, 0.0025
 LEFT_END, RIGHT_END, GOAL = -1.2, 0.6, 0.45
@@ -46,7 +46,6 @@ class MountainCar(ClosedFormTask):
     original_dt: ClassVar = Duration("20ms")
     time_limit: ClassVar = 999 * original_dt
     shortest_episode: ClassVar = 12 * original_dt  # 0.85 to go, at most 0.07 in a step of the original
-    can_terminate: ClassVar = True
     action_size: ClassVar = 1
     observation_limits: ClassVar = MappingProxyType({"x": -LEFT_END, "v": FASTEST})
     state_limits: ClassVar = MappingProxyType({"x": GOAL, "v": FASTEST})
@@ -67,9 +66,7 @@ class MountainCar(ClosedFormTask):
         top = (GOAL, _height(GOAL))
         canvas.bar(top, (top[0], top[1] + 0.14), 0.005, INK)
         canvas.box((top[0], top[1] + 0.11), (top[0] + 0.06, top[1] + 0.14), 0.005, GREEN)
-        car = (numbers[0], _height(numbers[0]) + 0.035)
-        canvas.disc(car, 0.035, BLUE)
-        canvas.disc(car, 0.014, WHITE)
+        canvas.ring((numbers[0], _height(numbers[0]) + 0.035), 0.035, BLUE)
         return canvas.picture(caption)
 
     def observe(self, state: MountainCarState) -> jax.Array:

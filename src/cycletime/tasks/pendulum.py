@@ -17,7 +17,7 @@ import numpy as np
 from cycletime.duration import Duration
 from cycletime.tasks.closed_form import ClosedFormTask, Numbers, State
 from cycletime.tasks.physics import sine_and_cosine
-from cycletime.tasks.render import AMBER, BLUE, FLOOR, INK, SLATE, WHITE, Canvas, Frame
+from cycletime.tasks.render import AMBER, BLUE, FLOOR, INK, SLATE, Canvas, Frame
 
 GRAVITY, MASS, LENGTH = 10.0, 1.0, 1.0
 STRONGEST_TORQUE, FASTEST = 2.0, 8.0
@@ -39,7 +39,6 @@ class Pendulum(ClosedFormTask):
     original_dt: ClassVar = Duration("50ms")
     time_limit: ClassVar = Duration("10s")
     shortest_episode: ClassVar = time_limit
-    can_terminate: ClassVar = False
     action_size: ClassVar = 1
     observation_limits: ClassVar = MappingProxyType({"cos_th": 1.0, "sin_th": 1.0, "w": FASTEST})
     state_limits: ClassVar = MappingProxyType({"th": inf, "w": FASTEST})
@@ -60,8 +59,7 @@ class Pendulum(ClosedFormTask):
         canvas.disc((0.0, LENGTH), 0.035, FLOOR)
         canvas.bar((0.0, 0.0), tip, 0.05, BLUE)
         canvas.disc(tip, 0.03, AMBER)
-        canvas.disc((0.0, 0.0), 0.06, INK)
-        canvas.disc((0.0, 0.0), 0.024, WHITE)
+        canvas.ring((0.0, 0.0), 0.06, INK)
         return canvas.picture(caption)
 
     def observe(self, state: PendulumState) -> jax.Array:

@@ -63,7 +63,6 @@ class Reacher(ClosedFormTask):
     usual_env_dt: ClassVar = Duration("2ms")
     time_limit: ClassVar = Duration("2.4s")
     shortest_episode: ClassVar = time_limit
-    can_terminate: ClassVar = False
     action_size: ClassVar = 2
     # Bullet holds speeds below 100 rad/s, so that the elbow passes its limit by no more than 0.2 rad. A target beyond
     # its own limit it would push inwards during the episode.
@@ -116,8 +115,7 @@ class Reacher(ClosedFormTask):
         canvas.disc(tip, 0.01, GREEN)
         canvas.bar((0.0, 0.0), elbow, 0.012, BLUE)
         for joint, radius in (((0.0, 0.0), 0.017), (elbow, 0.013)):
-            canvas.disc(joint, radius, INK)
-            canvas.disc(joint, 0.4 * radius, WHITE)
+            canvas.ring(joint, radius, INK)
         return canvas.picture(caption)
 
     def observe(self, state: ReacherState) -> jax.Array:

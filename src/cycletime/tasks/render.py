@@ -106,6 +106,11 @@ class Canvas:
     def disc(self, centre: Point, radius: float, colour: Colour) -> None:
         self._pygame.draw.circle(self._surface, colour, self._pixel(centre), self._scale * radius)
 
+    def ring(self, centre: Point, radius: float, colour: Colour) -> None:
+        """A disc with a white middle, such as a joint."""
+        self.disc(centre, radius, colour)
+        self.disc(centre, 0.4 * radius, WHITE)
+
     def bar(self, start: Point, end: Point, radius: float, colour: Colour) -> None:
         length = hypot(end[0] - start[0], end[1] - start[1])
         if length > 0:

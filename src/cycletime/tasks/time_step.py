@@ -67,6 +67,12 @@ def refuse_unreachable_limit(env: gym.Env[Any, Any], time_limit: Duration, step:
         step = _published_step(layer.env) or step * Fraction(1, _repeats(layer))
 
 
+def clock_info(env_steps: Any, agent_steps: Any, env_dt: Duration, lasted: Any) -> dict[str, Any]:  # noqa: ANN401
+    """What ``info`` tells of an episode's time, in numbers or arrays of many copies; the last cycle took `lasted`."""
+    elapsed_s = env_steps * env_dt.exact_s.numerator / env_dt.exact_s.denominator
+    return {"env_steps": env_steps, "agent_steps": agent_steps, "elapsed_s": elapsed_s, "cycle_steps": lasted}
+
+
 def duration_text(span: DurationLike | None) -> str | None:
     return None if span is None else str(Duration(span))
 

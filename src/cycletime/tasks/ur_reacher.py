@@ -61,7 +61,6 @@ class URReacher(ClosedFormTask):
     baseline_dt: ClassVar = Duration("40ms")
     time_limit: ClassVar = ur5.TIME_LIMIT
     shortest_episode: ClassVar = ur5.TIME_LIMIT
-    can_terminate: ClassVar = False
     action_size: ClassVar = 2
     observation_limits: ClassVar = ur5.OBSERVATION_LIMITS
     state_limits: ClassVar = MappingProxyType(
@@ -111,8 +110,7 @@ class URReacher(ClosedFormTask):
         canvas.box(ur5.TARGETS_LOW[1:], ur5.TARGETS_HIGH[1:], 0.005, GRID)
         canvas.bar((-0.9, 0.0), (0.9, 0.0), 0.008, SLATE)
         canvas.bar((0.0, 0.0), shoulder, 0.06, INK)
-        canvas.disc(target, 0.03, RED)
-        canvas.disc(target, 0.012, WHITE)
+        canvas.ring(target, 0.03, RED)
         canvas.bar(shoulder, elbow, 0.045, BLUE)
         canvas.bar(elbow, flange, 0.035, SKY)
         for joint in (shoulder, elbow):

@@ -34,11 +34,6 @@ def load_function(name: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
-def _not_installed(name: str, error: ModuleNotFoundError) -> str:
-    remedy = "pip install it" if ":" in name else install_command(name)
-    return f"{name} needs {error.name!r}, which is not installed: {remedy}."
-
-
 def train(name: str, run: TrainerRun) -> None:
     points = load_function(name)(run)
     if points is None:
@@ -58,13 +53,15 @@ def train(name: str, run: TrainerRun) -> None:
 def main() -> int:
     """Train, and end with a sentence where something is wrong that another try would meet again."""
     request = json.loads(Path(sys.argv[1]).read_text())
+    name = request["trainer"]
     try:
-        train(request["trainer"], TrainerRun.from_json(request["run"]))
+        train(name, TrainerRun.from_json(request["run"]))
     except InputError as error:
         print(error, file=sys.stderr)
         return WRONG_INPUT_STATUS
     except ModuleNotFoundError as error:
-        print(_not_installed(request["trainer"], error), file=sys.stderr)
+        remedy = "pip install it" if ":" in name else install_command(name)
+        print(f"{name} needs {error.name!r}, which is not installed: {remedy}.", file=sys.stderr)
         return WRONG_INPUT_STATUS
     return 0
 

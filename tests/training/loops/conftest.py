@@ -63,7 +63,6 @@ class Aim(ClosedFormTask):
     usual_env_dt: ClassVar = Duration("10ms")
     time_limit: ClassVar = Duration("10ms")
     shortest_episode: ClassVar = time_limit
-    can_terminate: ClassVar = False
     observation_limits: ClassVar = MappingProxyType({"place": 1.0})
     action_size: ClassVar = 1
 
@@ -110,7 +109,6 @@ class Wander(Aim):
 
     time_limit: ClassVar = Duration("130ms")
     shortest_episode: ClassVar = Duration("10ms")
-    can_terminate: ClassVar = True
 
     def _advance(self, state: ToyState, action: jax.Array) -> tuple[ToyState, jax.Array, jax.Array]:
         place = state.place + 0.3 * action[0]

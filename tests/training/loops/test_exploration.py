@@ -56,7 +56,6 @@ class Wander(Aim):
 
     time_limit: ClassVar = Duration("130ms")
     shortest_episode: ClassVar = Duration("10ms")
-    can_terminate: ClassVar = True
 
     def _advance(self, state: ToyState, action: jax.Array) -> tuple[ToyState, jax.Array, jax.Array]:
         place = state.place + 0.2 * action[0]

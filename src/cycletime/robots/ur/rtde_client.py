@@ -92,22 +92,20 @@ class RtdeClient:
         self._connection, self._timeout_s = connection, timeout_s
         self._parser = rtde.FrameParser()
         self._waiting: list[rtde.Frame] = []
-        if not rtde.read_accepted(self._ask(rtde.protocol_version_request(), rtde.FrameType.PROTOCOL_VERSION)):
+        if not rtde.read_accepted(self._ask(rtde.protocol_version_request())):
             raise LinkError(
                 f"The controller does not speak version {rtde.PROTOCOL_VERSION} of RTDE: update its software."
             )
-        version = rtde.read_controller_version(
-            self._ask(rtde.encode_frame(rtde.FrameType.CONTROLLER_VERSION), rtde.FrameType.CONTROLLER_VERSION)
-        )
+        version = rtde.read_controller_version(self._ask(rtde.encode_frame(rtde.FrameType.CONTROLLER_VERSION)))
         frequency_hz = _MAX_RATE_HZ["e-Series" if version.major >= 5 else "CB"]
         self.version, self.period_s = str(version), 1 / frequency_hz
-        reply = self._ask(rtde.output_recipe_request(_OUTPUTS, frequency_hz), rtde.FrameType.OUTPUT_RECIPE)
+        reply = self._ask(rtde.output_recipe_request(_OUTPUTS, frequency_hz))
         self._recipe = self._agreed(reply, _OUTPUTS, "does not tell {}: it needs 3.4 or later.")
         self._inputs = rtde.Recipe(0, (), ())
         if inputs:
-            reply = self._ask(rtde.input_recipe_request(inputs), rtde.FrameType.INPUT_RECIPE)
+            reply = self._ask(rtde.input_recipe_request(inputs))
             self._inputs = self._agreed(reply, inputs, "has no {}.")
-        if not rtde.read_accepted(self._ask(rtde.encode_frame(rtde.FrameType.START), rtde.FrameType.START)):
+        if not rtde.read_accepted(self._ask(rtde.encode_frame(rtde.FrameType.START))):
             raise LinkError(f"The controller (version {version}) refuses to send states by RTDE.")
 
     def newest(self, timeout_s: float) -> ArmState | None:
@@ -131,18 +129,21 @@ class RtdeClient:
             raise LinkError(f"The controller (version {self.version}) {lacks.format(', '.join(missing))}")
         return recipe
 
-    def _ask(self, request: bytes, kind: rtde.FrameType) -> bytes:
+    def _ask(self, request: bytes) -> bytes:
         """The payload of the reply; texts of the controller's log, and states that still come, may lie between."""
+        (asked,) = rtde.FrameParser().feed(request)
         self._connection.send(request)
         countdown = Countdown(self._timeout_s)
         while countdown.left_s():
             frames = self._parser.feed(self._connection.read(countdown.left_s()))
             for place, frame in enumerate(frames):
-                if frame.kind == kind:
+                if frame.kind == asked.kind:  # as every reply is
                     self._waiting = frames[place + 1 :]
                     return frame.payload
-        asked = f"the request {kind.name} within {self._timeout_s:g} s"
-        raise LinkError(f"The {self._connection.where} does not reply to {asked}: look whether that is its port.")
+        request_name = f"the request {rtde.FrameType(asked.kind).name} within {self._timeout_s:g} s"
+        raise LinkError(
+            f"The {self._connection.where} does not reply to {request_name}: look whether that is its port."
+        )
 
 
 def _arm_state(values: Mapping[str, Any]) -> ArmState:
