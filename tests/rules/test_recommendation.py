@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cycletime.libraries import LIBRARIES
-from cycletime.rules import A2C, ALGORITHMS, DDPG, PPO, SAC, TD3, TQC, Hyperparameters, recommend, recommend_for
+from cycletime.rules import A2C, ALGORITHMS, DDPG, PPO, SAC, TD3, TQC, Hyperparameters, recommend
 from cycletime.rules.hyperparameters import closing_line
 
 
@@ -96,9 +96,3 @@ def test_reasons_have_at_most_two_sentences_and_rules_that_there_are(kind: type[
     for advice in kind.recommended[:2]:
         assert advice.rule in kind.rules
         assert advice.why.count(". ") <= 1
-
-
-def test_values_that_a_study_or_training_has_are_enough() -> None:
-    assert recommend_for("ppo", {"batch": 100, "discount": 0.99}).rule == "dt-aware"
-    assert recommend_for("ppo", {"batch": 100, "discount": 0.99}, ["discount"]).rule == "horizons"
-    assert recommend_for("sac", {"discount": 0.9, "minibatch": 8}).rule == "tuned"

@@ -29,7 +29,7 @@ def test_a_fifth_of_a_cycle_stays_free_and_learning_ends_before_the_next(
     monkeypatch.setattr(latency, "learn_call", lambda *_, **__: learn_s)
     monkeypatch.setattr(latency, "measure", lambda call_s, budget_s: times(call_s))
     told: list[str] = []
-    found = measure_real_time_fit(asked().own_agents([ms(8), ms(32)]), WorldFacts(ms(2), 9, 2), told.append)
+    found = measure_real_time_fit(asked().own_agents([ms(8), ms(32)]), WorldFacts(ms(2), 9, 2), told.append, 1)
     assert {dt: each.way for dt, each in found.items()} == {ms(dt): way for dt, way in ways.items()}
     # A batch of 100 at 16 ms is 1.6 s at every cycle time.
     assert found[ms(8)] == RealTimeFit(act_s, learn_s, act_s / 8e-3, pytest.approx(learn_s / 1.6), ways[8])  # type: ignore[arg-type]

@@ -53,7 +53,9 @@ class ReportCommand:
         if (self.folder / "spec.json").exists():
             self._refuse_study_options("a run")
             return self._report_run()
-        if self._has_paper_results():
+        from cycletime.experiments.paper.experiments import STUDY_NAMES
+
+        if not {file.stem for file in self.folder.glob("*.npz")}.isdisjoint(STUDY_NAMES):  # others have .npz, too
             self._refuse_study_options("results of the paper")
             return self._report_paper()
         if studies := sorted(each.parent.name for each in self.folder.glob("*/study.json")):
@@ -75,12 +77,6 @@ class ReportCommand:
                 raise InputError(
                     f"--{name.replace('_', '-')} is for studies, and {self.folder} is {what}: leave it out."
                 )
-
-    def _has_paper_results(self) -> bool:
-        """Whether an experiment's name is among the files: anybody has files that end with .npz."""
-        from cycletime.experiments.paper.experiments import STUDY_NAMES
-
-        return not {file.stem for file in self.folder.glob("*.npz")}.isdisjoint(STUDY_NAMES)
 
     def _report_study(self) -> int:
         from cycletime.reports.output import write_report

@@ -188,12 +188,9 @@ class Configuration:
         return {"discount": self.discount_steps, "trace": self.trace_steps, "rollout": rollout, "training": training}
 
     @cached_property
-    def physics_step(self) -> Setting | None:
-        return self.setting(time_keys.physics_step_name(self.environment or self.library or ""), "sim.dt")
-
-    @property
     def physics_dt_s(self) -> float | None:
-        return self.positive(self.physics_step)
+        name = time_keys.physics_step_name(self.environment or self.library or "")
+        return self.positive(self.setting(name, "sim.dt"))
 
     @cached_property
     def table(self) -> Table | None:
@@ -219,18 +216,15 @@ class Configuration:
         """What means time beside the tables' values, what a transfer does with it, and whether it weighs rewards."""
         stated, env = {self._names[name]: each for name, each in self.agent.items()}, self.of("environment")
         agent, kind, library = {name: each.value for name, each in stated.items()}, self.environment, self.library or ""
-        of_trainer = (
-            time_keys.environment_keys(library, {**agent, **env}, trainer=True)
-            if library == "mujoco-playground"
-            else None
-        )
+        both = {**agent, **env}
+        of_trainer = time_keys.environment_keys(library, both, trainer=True) if library == "mujoco-playground" else None
         left = [name for name in agent if name not in table_names(self.table)]
         of_env = (
             time_keys.applied_keys(kind, env, env, time_keys.environment_keys(kind, env, trainer=False)) if kind else ()
         )
-        both = ((self.env, of_env), (stated, time_keys.applied_keys(library, agent, left, of_trainer)))
+        sides = ((self.env, of_env), (stated, time_keys.applied_keys(library, agent, left, of_trainer)))
         is_weight = time_keys.WEIGHT.search
-        return [(side[name], key, bool(is_weight(kind))) for side, found in both for name, kind, key in found]
+        return [(side[name], key, bool(is_weight(kind))) for side, found in sides for name, kind, key in found]
 
     @cached_property
     def unknown(self) -> list[Setting]:

@@ -269,11 +269,9 @@ class RateTable:
         return {name: word for name, word in vars(self).items() if word is not None}
 
     def write(self, values: Hyperparameters) -> dict[str, Any]:
-        written, stated = dict[str, Any](), values.stated()
-        for name, word in self._by_field().items():
-            if name in stated:
-                written |= word.write(float(stated[name]))
-        return written
+        stated, words = values.stated(), self._by_field()
+        written = [word.write(float(stated[name])) for name, word in words.items() if name in stated]
+        return {name: each for one in written for name, each in one.items()}
 
     def read(self, given: SettingsReader) -> tuple[dict[str, Number], dict[str, Number]]:
         """Our fields for what was said, and by field what the library takes where nothing was."""

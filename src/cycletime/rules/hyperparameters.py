@@ -192,7 +192,10 @@ class Hyperparameters:
         new_dt, rule = Duration(new_dt), self._rule(recommend(self).rule if rule is None else rule)
         left_alone = self._left_alone(rule, new_dt / self.dt)
         rule = rule.without(*left_alone)
-        laws = _laws_of(rule, [self.part(name) for name in part_names(also)])
+        parts = [self.part(name) for name in part_names(also)]
+        laws = {**rule.laws, **{part.field: part.law for part in parts}}
+        updates = laws.get("updates_per_step", KEPT)
+        laws |= {part.field: part.with_updates[updates] for part in parts if updates in part.with_updates}
         before, notes = self._with_baselines(laws)
         notes += tuple(why for name, why in left_alone.items() if why and name not in laws)
         values: dict[str, Any] = {}
@@ -203,7 +206,15 @@ class Hyperparameters:
                 notes += _rounding_notes(quantity, exact, values[quantity.field])
         after = replace(before, dt=new_dt, origin=None, **values)
         horizons = _horizon_notes(before, after, rule)
-        notes += (*horizons, *after._notes_on(before, rule), *self._notes_on_source())
+        notes += (
+            *horizons,
+            *after._notes_on(before, rule),
+            *(self.library_source.notes if self.library_source else ()),
+        )
+        if self.rules_of:
+            notes += (
+                f"The paper has no {self.algorithm.upper()}: these are rules for {self.rules_of}, untested on it.",
+            )
         return replace(after, origin=Origin(before, rule.name, laws, notes, horizons, after.stated(), new_dt))
 
     def explain(self) -> str:
@@ -314,20 +325,8 @@ class Hyperparameters:
         """What the algorithm has to say of its values taken together."""
         return ()
 
-    def _notes_on_source(self) -> tuple[str, ...]:
-        """What is to be said of where the rules and the values come from."""
-        untested = f"The paper has no {self.algorithm.upper()}: these are rules for {self.rules_of}, untested on it."
-        return (*(self.library_source.notes if self.library_source else ()), *((untested,) if self.rules_of else ()))
-
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.explain())}</pre>"
-
-
-def _laws_of(rule: Rule, parts: Collection[Part]) -> dict[str, Law]:
-    """By field, that of the rule or of its part."""
-    laws = {**rule.laws, **{part.field: part.law for part in parts}}
-    updates = laws.get("updates_per_step", KEPT)
-    return laws | {part.field: part.with_updates[updates] for part in parts if updates in part.with_updates}
 
 
 def part_names(also: str | Collection[str]) -> tuple[str, ...]:

@@ -67,10 +67,9 @@ class Budget:
     """Simulated hours of all runs of the folder."""
 
     def __str__(self) -> str:
-        minutes = [] if self.wall_s is None else [f"{self.wall_s / 60:,.3g} min"]
-        return " and ".join(
-            minutes + ([] if self.simulated_h is None else [f"{self.simulated_h:,.3g} simulated hours"])
-        )
+        minutes = "" if self.wall_s is None else f"{self.wall_s / 60:,.3g} min"
+        hours = "" if self.simulated_h is None else f"{self.simulated_h:,.3g} simulated hours"
+        return " and ".join(filter(None, [minutes, hours]))
 
     def __post_init__(self) -> None:
         if self.wall_s is None and self.simulated_h is None:
@@ -200,7 +199,8 @@ class SequentialSearch:
         needed = self._cost_of(look)
         if not needed.runs:
             return None
-        spent_h = self._spent_h()
+        done = len(StudyFolder.open(self.path).store.refresh()) if self.begun else 0
+        spent_h = self.advice.question.simulated_h(done, self.advice.env_dt)
         wall_s = needed.wall_s * (FIRST_LOOK_MARGIN if look == 1 else 1.0)
         if not self.spending.has_room(wall_s, spent_h, needed.simulated_h):
             if look == 1:
@@ -226,10 +226,6 @@ class SequentialSearch:
         if needed.wall_s > 0 and took_s > 0:
             self.spending.factor *= took_s / needed.wall_s
         return None
-
-    def _spent_h(self) -> float:
-        done = len(StudyFolder.open(self.path).store.refresh()) if self.begun else 0
-        return self.advice.question.simulated_h(done, self.advice.env_dt)
 
     def _first_seeds_with_room(self) -> int | None:
         """The most seeds with which the budget holds the first look; None where there are none, or it is begun."""

@@ -109,10 +109,7 @@ class RealTimeFit:
 
 
 def measure_real_time_fit(
-    agents: Mapping[Duration, Agent],
-    facts: WorldFacts,
-    tell: Callable[[str], object] = lambda what: None,
-    num_envs: int = 1,
+    agents: Mapping[Duration, Agent], facts: WorldFacts, tell: Callable[[str], object], num_envs: int
 ) -> dict[Duration, RealTimeFit]:
     sizes = facts.observation_size, facts.action_size
     act, learn = measure_agents(agents, *sizes, MEASURE_DURATION_S, tell, num_envs)

@@ -212,7 +212,7 @@ class CompiledLoop:
         if given != own:
             raise InputError("The position belongs to other seeds, or to another width: give those that it came from.")
 
-    def _periods_left(self, position: CompiledPosition, runs: int, until: int | None = None) -> int:
+    def _periods_left(self, position: CompiledPosition, runs: int, until: int | None) -> int:
         """The most periods in which no run that is not finished can pass its budget by more than its last period."""
         timed_task = self.shape.timed_task
         most = timed_task.steps_until_learning(self.agent) * timed_task.cycle_steps

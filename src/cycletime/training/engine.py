@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -242,8 +242,11 @@ class EngineEntry:
     devices: tuple[str, ...] = ("cpu", "gpu")
     options: tuple[EngineOption, ...] = ()
 
-    def load(self) -> Engine:
-        return _load(self.path)
+    @cached_property
+    def engine(self) -> Engine:
+        module, _, name = self.path.partition(":")
+        engine: Engine = getattr(import_module(module), name)()
+        return engine
 
     def refusal(self, spec: RunSpec) -> str | None:
         if spec.engine.device not in self.devices:
@@ -253,14 +256,7 @@ class EngineEntry:
             return f"The engine {self.name} does not train {spec.label}: {TRAINERS} is for other libraries' trainers."
         if isinstance(spec.world, RobotEnv) and self.name != _ROBOTS:
             return f"{spec.world.name} is on an arm, which needs the engine {_ROBOTS}."
-        return self.load().refusal(spec)
-
-
-@cache
-def _load(path: str) -> Engine:
-    module, _, name = path.partition(":")
-    engine: Engine = getattr(import_module(module), name)()
-    return engine
+        return self.engine.refusal(spec)
 
 
 _ROBOTS, TRAINERS = "real-time", "trainer"
@@ -290,7 +286,7 @@ def engine_for(spec: RunSpec) -> Engine:
         raise InputError(f"{run}: this version of cycletime computes {ours}.")
     if sentence := _missing_option(spec) or entry.refusal(spec):
         raise InputError(sentence)
-    return entry.load()
+    return entry.engine
 
 
 def _entry(name: str) -> EngineEntry:

@@ -199,13 +199,14 @@ def external_agent(
     tuned_at: Duration | None,
     rule: str | Rule | None,
     others: Mapping[str, Any],
+    tuned_fields: Collection[str] = (),
 ) -> tuple[ExternalAgent, rules.Hyperparameters, rules.Hyperparameters]:
     """What a trainer is given at `dt`, with the values as they were tuned and as a rule carried them.
 
     `others` are in the trainer's words: where rules know one, such as Stable-Baselines3's n_steps, they carry it too.
     One of one's own, whose defaults nobody knows, is given what the study gives and nothing else.
     """
-    tuned = tuned_hyperparameters(trainer, algorithm, values, others, dt if tuned_at is None else tuned_at)
+    tuned = tuned_hyperparameters(trainer, algorithm, values, others, tuned_at or dt, tuned_fields)
     carried = tuned if tuned_at is None else tuned.at(dt, rule)
     known = {**tuned.stated(), **({} if trainer.name == "brax" else tuned.defaults)}  # Playground ships others
     if carried.origin and (unknown := [name for name in carried.stated() if name not in known]):

@@ -104,22 +104,24 @@ def transfer_agent(
             tuned_at=None if tuned_at is None else Duration(tuned_at),
             rule=rule,
             others=others or {},
+            tuned_fields=tuned_fields,
         )
         if tuned_at is None:
             return TransferredAgent(external, {}, _own_notes(carried))
-        advice = rules.recommend(tuned)
+        advice = rules.recommend(tuned, trainer.num_envs)
         origin = _origin(tuned, advice.rule if rule is None else rule)
         origin["tuned"] = {name: value for name, value in origin["tuned"].items() if name in external.values}
         return TransferredAgent(external, origin, (*_own_notes(carried), *_reason(rule, advice)))
     kind = rules.PPO if algorithm == "ppo" else rules.SAC
     others = dict(others or {})
     _refuse_two_sizes(values, others)
-    advice = rules.recommend_for(algorithm, values, tuned_fields)
+    tuned = kind(dt=dt if tuned_at is None else tuned_at, tuned_fields=tuned_fields, **values)
+    advice = rules.recommend(tuned, num_envs)
     used = advice.rule if rule is None else rule
     fields = {part.field for name, part in kind.parts.items() if name in part_names(also)}
     fields |= set(used.laws if isinstance(used, Rule) else kind.rules[used].laws if used in kind.rules else ())
     rates = {name: others.pop(name) for name in _TRANSFERRED_FIELDS if name in fields and name in others}
-    tuned = kind(dt=dt if tuned_at is None else tuned_at, **values, **rates)
+    tuned = replace(tuned, **rates)
     carried = tuned.at(dt, used, also)
     if tuned_at is None:
         return TransferredAgent(agent_for(carried, **others), {}, ())

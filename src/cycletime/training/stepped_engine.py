@@ -8,6 +8,7 @@ follows; that is tried out before a run goes on, with a used environment and a f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, partial
 from hashlib import sha256
@@ -107,11 +108,8 @@ class SteppedBatch(RunBatch):
 
     @cached_property
     def _fresh_trace(self) -> list[bytes]:
-        fresh = make_env(self.spec.world, self.spec.dt)
-        try:
+        with closing(make_env(self.spec.world, self.spec.dt)) as fresh:
             return trace_env(fresh, self.spec.seed)
-        finally:
-            fresh.close()
 
     def chunks(self, starts: Mapping[int, Arrays | None]) -> Iterator[Mapping[int, Chunk | RunError]]:
         for arrays in starts.values():

@@ -8,7 +8,7 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 from cycletime.errors import InputError, kind_and_first_line
 from cycletime.extras import install_command
+from cycletime.libraries.parameters import flatten_settings
 from cycletime.training.observers import Progress, Status, TrainingObserver
 from cycletime.training.run_folder import RunFolder
 
@@ -86,7 +87,9 @@ class Tracker(TrainingObserver, ABC):
         spec = folder.spec
         self._interval = max(1, ceil(spec.env_steps / POINTS))
         self._last_s, self._last_env_steps = time.monotonic(), resumed_from or 0
-        run = RunInfo(spec.name, spec.identity, folder.path, dict(_flat(spec.as_json())), resumed_from)
+        flat = flatten_settings(spec.as_json())
+        config = {name: ",".join(map(str, each)) if isinstance(each, list) else each for name, each in flat.items()}
+        run = RunInfo(spec.name, spec.identity, folder.path, config, resumed_from)
         try:
             self.open_run(run)
         except InputError:
@@ -263,11 +266,3 @@ def trackers_for(names: Sequence[str], warn: Callable[[str], object] = _print_wa
         if name in names[:place]:
             raise InputError(f"{name!r} is given twice: name each tracker once.")
     return [TRACKERS[name](warn) for name in names]
-
-
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
-    for name, value in tree.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", ",".join(map(str, value)) if isinstance(value, list) else value

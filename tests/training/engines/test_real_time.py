@@ -233,9 +233,9 @@ def test_runs_on_arms_are_the_real_time_engine_s() -> None:
     assert (spec.engine.name, spec.engine.learner) == ("real-time", "background")
     assert spec.world == RobotEnv("cycletime/URReacher2-v0", None, "real")
     assert with_engine(a_spec()).engine.name == "stepped", "no robot unless it is asked for"
-    assert ENGINES["real-time"].load().cost(spec) == Cost(0.04, 0.0), "nothing is moved to find out"
-    assert (ENGINES["real-time"].load().max_batch_size(spec), ENGINES["real-time"].load().max_lanes(spec)) == (1, 1)
-    assert ENGINES["real-time"].load().program(spec) == ENGINES["real-time"].load().program(replace(spec, seed=9))
+    assert ENGINES["real-time"].engine.cost(spec) == Cost(0.04, 0.0), "nothing is moved to find out"
+    assert (ENGINES["real-time"].engine.max_batch_size(spec), ENGINES["real-time"].engine.max_lanes(spec)) == (1, 1)
+    assert ENGINES["real-time"].engine.program(spec) == ENGINES["real-time"].engine.program(replace(spec, seed=9))
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_a_robot_that_is_not_the_run_s_is_let_go(world: GymnasiumEnv, options: d
         (lambda: RobotEnv("x", None, "toy"), "robot is 'toy': give 'real', 'simulated' or 'lockstep'"),  # type: ignore[arg-type]
         (lambda: world_of("reacher", None, None, "real"), "robot is 'real': a task in closed form has none"),
         (lambda: EngineSpec(learner="slow"), "learner is 'slow'"),  # type: ignore[arg-type]
-        (lambda: ENGINES["real-time"].load().make_batch([a_spec(), a_spec()]), "There are 2 runs"),
+        (lambda: ENGINES["real-time"].engine.make_batch([a_spec(), a_spec()]), "There are 2 runs"),
     ],
 )
 def test_what_makes_no_sense_is_refused(call: Callable[[], object], sentence: str) -> None:

@@ -51,7 +51,7 @@ def a_spec(name: str = "compiled", device: str = "cpu", width: int = 1, **of: An
     ],
 )
 def test_an_engine_takes_what_it_is_for(spec: RunSpec) -> None:
-    assert engine_for(spec) is ENGINES[spec.engine.name].load()
+    assert engine_for(spec) is ENGINES[spec.engine.name].engine
     assert with_engine(spec, spec.engine.name) == spec
 
 
@@ -152,7 +152,7 @@ RATES = {
 
 @pytest.mark.parametrize("agent", [PPOAgent(), SACAgent(), ActorCriticAgent()], ids=lambda agent: type(agent).__name__)
 def test_runs_that_differ_in_seeds_and_rates_share_a_program_and_no_others(agent: Any) -> None:  # noqa: ANN401
-    engine, base = ENGINES["compiled"].load(), a_spec(agent=agent, width=3)
+    engine, base = ENGINES["compiled"].engine, a_spec(agent=agent, width=3)
     program = engine.program(base)
     assert engine.program(replace(base, seed=9, origin={"rule": "scaled"})) == program
     changed = {
@@ -172,7 +172,7 @@ def test_runs_that_differ_in_seeds_and_rates_share_a_program_and_no_others(agent
 
 
 def test_environments_share_a_program_but_for_seeds_and_the_kernel_has_one_for_all() -> None:
-    stepped, cuda = ENGINES["stepped"].load(), ENGINES["cuda"].load()
+    stepped, cuda = ENGINES["stepped"].engine, ENGINES["cuda"].engine
     base = a_spec("stepped", **HOPPER)
     assert stepped.program(replace(base, seed=9)) == stepped.program(base)
     assert stepped.program(replace(base, agent=PPOAgent(discount=0.9))) != stepped.program(base)
@@ -187,23 +187,23 @@ def test_lanes_are_trained_together_environments_one_by_one_and_many_on_the_kern
     told = {
         name: (engine.max_batch_size(spec), engine.efficient_batch_size(spec), engine.jax_device(spec))
         for name, engine, spec in (
-            ("compiled", ENGINES["compiled"].load(), a_spec(device="gpu", width=30)),
-            ("stepped", ENGINES["stepped"].load(), a_spec("stepped", **HOPPER)),
-            ("cuda", ENGINES["cuda"].load(), a_spec("cuda", "gpu")),
+            ("compiled", ENGINES["compiled"].engine, a_spec(device="gpu", width=30)),
+            ("stepped", ENGINES["stepped"].engine, a_spec("stepped", **HOPPER)),
+            ("cuda", ENGINES["cuda"].engine, a_spec("cuda", "gpu")),
         )
     }
     assert told == {"compiled": (30, 30, "gpu"), "stepped": (1, 1, "cpu"), "cuda": (1024, 132, "cpu")}
 
 
 def test_a_program_is_as_wide_as_a_card_has_memory_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine, small = ENGINES["compiled"].load(), a_spec(device="gpu", agent=ActorCriticAgent(hidden=(4,)))
+    engine, small = ENGINES["compiled"].engine, a_spec(device="gpu", agent=ActorCriticAgent(hidden=(4,)))
     assert engine.max_lanes(small) == MOST_LANES
     assert engine.max_lanes(replace(small, engine=EngineSpec())) == 1, "a CPU is busy with one"
     needed = lane_bytes(make_loop(small))
     assert needed * MOST_LANES < GPU_BYTES
     monkeypatch.setattr(compiled_engine, "GPU_BYTES", 10 * needed + 1)
     assert engine.max_lanes(small) == 10
-    assert ENGINES["stepped"].load().max_lanes(small) == ENGINES["cuda"].load().max_lanes(small) == 1
+    assert ENGINES["stepped"].engine.max_lanes(small) == ENGINES["cuda"].engine.max_lanes(small) == 1
 
 
 def test_runs_for_different_engines_are_trained_apart(walk: RunSpec) -> None:
@@ -233,7 +233,7 @@ def test_what_runs_cost_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_where_there_is_no_gpu_the_cost_is_an_h200_s_or_unknown() -> None:
-    engine = ENGINES["compiled"].load()
+    engine = ENGINES["compiled"].engine
     on_gpu = a_spec(device="gpu", width=10, agent=SACAgent(gradient_steps=2, learning_period=4))
     assert engine.cost(on_gpu) == Cost(pytest.approx(15e-6 * 2 / 4 * 10), 30.0, where="an H200")  # type: ignore[arg-type]
     with pytest.raises(NoGpuError, match="JAX finds none here"):

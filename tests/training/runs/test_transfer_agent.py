@@ -10,7 +10,8 @@ from cycletime import rules
 from cycletime.agents import ActorCriticAgent, PPOAgent, SACAgent
 from cycletime.errors import InputError
 from cycletime.rules.rule import parse_own_rules
-from cycletime.training.make_specs import transfer_agent
+from cycletime.training.external import TrainerSpec
+from cycletime.training.make_specs import agent_values, transfer_agent
 
 
 @pytest.mark.parametrize("rule", rules.PPO.rules)
@@ -29,6 +30,31 @@ def test_values_of_a_tuning_are_carried_by_horizons_and_the_reason_is_told() -> 
         _, origin, notes = transfer_agent("ppo", {"discount": 0.99}, dt="32ms", tuned_at="16ms", tuned_fields=fields)
         assert origin["rule"] == rule
         assert notes[-1].startswith(f"Rule '{rule}', since none was named: from ")
+
+
+@pytest.mark.parametrize("trainer", [None, TrainerSpec(name="mine:train"), TrainerSpec(name="stable-baselines3")])
+def test_what_a_tuning_chose_decides_with_any_trainer(trainer: TrainerSpec | None) -> None:
+    for fields, rule in (((), "dt-aware"), (("discount",), "horizons")):
+        agent, origin, notes = transfer_agent(
+            "ppo",
+            {"discount": 0.99, "trace_decay": 0.95, "batch": 2000, "minibatch": 50},
+            dt="32ms",
+            tuned_at="16ms",
+            tuned_fields=fields,
+            trainer=trainer,
+        )
+        assert origin["rule"] == rule
+        assert agent_values(agent, ["discount"])["discount"] == pytest.approx(0.99**2)
+        assert notes[-1].startswith(f"Rule '{rule}', since none was named: from ")
+
+
+@pytest.mark.parametrize(("algorithm", "enough"), [("ppo", 256), ("sac", 2)])
+def test_many_environments_are_told_what_transfer_tells_them(algorithm: str, enough: int) -> None:
+    more = rules.ALGORITHMS[algorithm].recommended.many
+    for num_envs, told in ((enough - 1, False), (enough, True)):
+        for trainer in (None, TrainerSpec(name="mine:train", num_envs=num_envs)):
+            carried = transfer_agent(algorithm, {}, dt="32ms", tuned_at="16ms", num_envs=num_envs, trainer=trainer)
+            assert carried.notes[-1].endswith(more) == told
 
 
 def test_sac_keeps_its_random_start_in_seconds() -> None:
