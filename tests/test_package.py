@@ -78,6 +78,7 @@ def test_nowhere_is_a_time_floor_divided() -> None:
         "cuda/sac.py": 11,  # outputs in means and log sigmas; bytes in words, lanes in rows, warps in quarters
         "duration.py": 1,  # 10**places // denominator, both whole
         "reports/drawing.py": 1,  # bins between markers
+        "experiments/running.py": 1,  # a share of environment steps in millionths, rounded up
         "libraries/on_policy.py": 7,  # samples, environments, mini-batches
         "libraries/configuration.py": 1,  # samples of each environment
         "libraries/yaml_edit.py": 1,  # columns of text
