@@ -55,7 +55,10 @@ batch = [500, 1000]
         ("tune tuning.toml --out out --workers 0", "--workers is 0: it must be at least 1."),
         ("tune tuning.toml --out out --fresh-seeds 0", "--fresh-seeds is 0: it must be a whole number of at least 1."),
         ("tune tuning.toml --out out --trials 3", "--trials is 3: a grid tries all its points, so leave it out"),
-        ("tune other.toml --out out --trials 3", "other.toml: fresh_seeds is 0: it must be a whole number of at least 1."),
+        (
+            "tune other.toml --out out --trials 3",
+            "other.toml: fresh_seeds is 0: it must be a whole number of at least 1.",
+        ),
     ],
 )
 def test_commands_speak_of_their_options_and_of_the_keys_of_files(

@@ -1,7 +1,6 @@
 """Whole configurations at another cycle time: what changes, what is kept or named, and files as they were elsewhere."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -599,19 +598,3 @@ def test_a_run_without_its_agent_is_said_to_be_carried_by_half(tmp_path: Path) -
     (run / "params" / "agent.yaml").unlink()
     for path in (run, run / "params" / "env.yaml"):
         assert any(missing in note for note in carry(path, "10ms").notes)
-
-
-@pytest.mark.parametrize(
-    ("said", "instead", "says"),
-    [
-        ("num_envs: 4096", "num_envs: 4096.5", "num_envs is 4096.5: it must be a whole number of at least 1"),
-        ("num_envs: 4096", "num_envs: 0", "num_envs is 0: it must be a whole number of at least 1"),
-        ("s: !!python/tuple\n    - 10.0", "s: !!python/tuple\n    - -10.0", "the shortest time, which is at least 0"),
-    ],
-)
-def test_counts_and_times_that_no_library_can_use_are_refused(
-    said: str, instead: str, says: str, tmp_path: Path
-) -> None:
-    assert said in ISAAC_ENV
-    with pytest.raises(InputError, match=re.escape(says)):
-        carry(write_run(tmp_path / "run", env=ISAAC_ENV.replace(said, instead)), "10ms")

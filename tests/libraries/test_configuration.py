@@ -1,6 +1,7 @@
 """Whole configurations as people have them: what they say, where, of which library; and what is refused."""
 
 import json
+import re
 import zipfile
 from collections import OrderedDict
 from pathlib import Path
@@ -291,3 +292,20 @@ def test_mjlab_s_one_environment_is_a_default_that_its_command_line_replaces(tmp
     assert meant["env.scene.num_envs"] == 2
     (row,) = (row for row in describe(read) if row.what == "environments")
     assert (row.value, row.meaning.partition(",")[0]) == ("env.scene.num_envs 1", "mjlab's default")
+
+
+@pytest.mark.parametrize(
+    ("said", "instead", "says"),
+    [
+        ("num_envs: 4096", "num_envs: 4096.5", "num_envs is 4096.5: it must be a whole number of at least 1"),
+        ("num_envs: 4096", "num_envs: 0", "num_envs is 0: it must be a whole number of at least 1"),
+        ("s: !!python/tuple\n    - 10.0", "s: !!python/tuple\n    - -10.0", "the shortest time, which is at least 0"),
+    ],
+)
+def test_counts_and_times_that_no_library_can_use_are_refused(
+    said: str, instead: str, says: str, tmp_path: Path
+) -> None:
+    assert said in ISAAC_ENV
+    run = write_run(tmp_path / "run", env=ISAAC_ENV.replace(said, instead))
+    with pytest.raises(InputError, match=re.escape(says)):
+        carry_configuration(read_configuration(run), "10ms")
