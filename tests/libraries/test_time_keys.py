@@ -143,7 +143,7 @@ def test_an_event_s_count_is_no_weight_for_a_scale_in_its_name() -> None:
 
 def test_a_decimation_that_would_be_no_whole_number_is_named() -> None:
     changes = carry_time_keys("isaac-lab", {"decimation": 4}, Fraction(1, 3), ["decimation"])
-    assert [(each.treatment, each.told()) for each in changes] == [
+    assert [(each.treatment, each.as_text()) for each in changes] == [
         ("yours", "decimation 4 (would be 1.333: it sets the cycle time)")
     ]
 

@@ -216,7 +216,7 @@ class AgentOptions(RunOptions, ValueOptions):
     """Where runs are kept, each in a folder of its own."""
 
     def asked(self) -> dict[str, Any]:
-        """What `make_specs` takes of these options: all but the world, the seeds and what computes them."""
+        """Arguments of `make_specs`: all options but the world, the seeds and the engine."""
         from cycletime.training.make_specs import make_exploration
 
         if self.env_steps is None:

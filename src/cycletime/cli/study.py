@@ -74,8 +74,8 @@ class RunStudy(WorkerOptions):
         folder = StudyFolder.create(self.out, study)
         with stopping() as stopper:
             counts = run_study(folder, executor, observers=[StudyProgress(executor.workers)], stop=stopper)
-        for told in folder.damage():
-            print_status(told)
+        for sentence in folder.damage():
+            print_status(sentence)
         print(f"{folder.study.name}: {format_states(counts, folder.path)}")
         if others := len(folder.store.places) - counts["done"]:
             print_status(f"{self.out} has {others:,} more finished, of another plan: they stay, in no report.")
@@ -159,13 +159,13 @@ def _print_estimate(plan: Plan, left: tuple[PlannedRun, ...], given_workers: int
             f"  {task} {algorithm}: {cost.agent_step_s * 1e6:,.1f} µs an agent step{of_all}, {cost.program_s:,.1f} s "
             f"until a program is ready{where}"
         )
-    told = estimate_wall_time(plan, left, costs, start_s, workers)
+    estimate = estimate_wall_time(plan, left, costs, start_s, workers)
     count = len(plan.groups(left))
     programs = f"{count:,} program{'' if count == 1 else 's'}"
     elsewhere = sorted({cost.where for cost in costs.values() if cost.where})
     print(
-        f"about {format_seconds(told.wall_s)} with {workers} worker{'' if workers == 1 else 's'}: in all "
-        f"{format_seconds(told.computing_s)} of computing and {format_seconds(told.programs_s)} for {programs}"
+        f"about {format_seconds(estimate.wall_s)} with {workers} worker{'' if workers == 1 else 's'}: in all "
+        f"{format_seconds(estimate.computing_s)} of computing and {format_seconds(estimate.programs_s)} for {programs}"
     )
     if elsewhere:
         print(f"  on {' and '.join(elsewhere)}, which is not here")
@@ -208,8 +208,8 @@ class StudyStatus(StudyOption):
             elif self.runs:
                 print(f"  {name}: {state}")
         damage = folder.damage()
-        for told in damage:
-            print(printable(f"  {told}"))
+        for sentence in damage:
+            print(printable(f"  {sentence}"))
         return 1 if counts["failed"] or damage else 0
 
 
@@ -273,8 +273,8 @@ class ExportStudy(StudyOption):
         folder = StudyFolder.open(self.folder).checked()
         runs, rows = export_curves(folder, self.file, self.bins)
         damage = folder.damage()
-        for told in damage:
-            print(printable(f"  {told}"))
+        for sentence in damage:
+            print(printable(f"  {sentence}"))
         print(f"{folder.study.name}: {rows:,} rows of {runs:,} runs in {printable(str(self.file))}")
         return 1 if damage else 0
 

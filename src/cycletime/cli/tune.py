@@ -127,24 +127,24 @@ def _horizons(outcome: TuningResult) -> Iterator[str]:
 
 def _sentences(outcome: TuningResult) -> list[str]:
     tuning, fall = outcome.tuning, outcome.fall
-    told = list(_horizons(outcome))
+    sentences = list(_horizons(outcome))
     undecided = [each for each in outcome.against_others.values() if each.verdict != "better"]
     if outcome.against_others:
-        told.append(
+        sentences.append(
             f"The winner is better than {len(outcome.against_others) - len(undecided)} of "
             f"{len(outcome.against_others)} other trials; for {len(undecided)} that is not decided by the data."
         )
     if ties := sum(trial.scores == outcome.winner.scores for trial in outcome.ranking[1:]):
         others = "1 other trial has" if ties == 1 else f"{ties} other trials have"
-        told.append(f"{others} exactly the winner's scores, as where what was tried changes nothing.")
+        sentences.append(f"{others} exactly the winner's scores, as where what was tried changes nothing.")
     seeds = tuning.fresh_seed_range()
     which = f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
     if fall is None:
-        return [*told, f"With fresh seeds ({which}) the winner has no mean: {outcome.fresh.trouble}."]
-    told.append(f"With fresh seeds ({which}) the winner has a mean return of {outcome.fresh.mean_of_finished}.")
+        return [*sentences, f"With fresh seeds ({which}) the winner has no mean: {outcome.fresh.trouble}."]
+    sentences.append(f"With fresh seeds ({which}) the winner has a mean return of {outcome.fresh.mean_of_finished}.")
     moved, decided = fall.difference.value, fall.verdict != "not decided by the data"
     how = "lower" if moved < 0 else "higher"
     why = "the best of many looks better than it is" if moved < 0 and decided else ""
     certain = why if decided else "a difference that the data do not decide"
-    told.append(f"That is {abs(moved):.4g} {how} than in tuning{f': {certain}' if certain else ''}.")
-    return told
+    sentences.append(f"That is {abs(moved):.4g} {how} than in tuning{f': {certain}' if certain else ''}.")
+    return sentences

@@ -86,9 +86,9 @@ class Investigation:
 
     name: str
     typed: str = ""
-    """What 'cycletime experiment VERB' takes for it, such as 'module:NAME'; by default its name."""
+    """The INVESTIGATION of the command line, such as 'module:NAME'; by default its name."""
     title: str = ""
-    """What sentences call it: 'The paper'; by default its name."""
+    """Its name in sentences, such as 'The paper'; by default its name."""
     experiments: Mapping[str, Experiment] = field(default_factory=dict)
     study: Callable[[str, Any], StudySpec]
     """A study in full size by its name; what it follows from is in the `Workspace`. Winners' studies are made of it."""
@@ -119,7 +119,7 @@ class Investigation:
     write_report: Callable[[Any, Path], list[Path]] | None = None
     """Writes all figures, tables and verdicts, or fills a page; the files. By default verdicts and tables as text."""
     report_path: Path = Path()
-    """Where that is, unless another place is asked for; by default NAME-report.txt."""
+    """The report's path without --out; by default NAME-report.txt."""
 
     def __post_init__(self) -> None:
         defaults = {"typed": self.name, "title": self.name, "report_path": Path(f"{self.name}-report.txt")}

@@ -381,8 +381,8 @@ class _Transfer:
         law = after.origin.laws.get(ours) if after.origin else None
         formula = law.formula if law else f"rule '{after.origin.rule}'" if after.origin else "the rule"
         spans = [each.seconds().get(ours) for each in (before, after)]
-        told = list(dict.fromkeys(format_seconds(span) for span in spans if span is not None))
-        return ", ".join(each for each in (f"{ours}: {formula}", " -> ".join(told)) if each)
+        texts = list(dict.fromkeys(format_seconds(span) for span in spans if span is not None))
+        return ", ".join(each for each in (f"{ours}: {formula}", " -> ".join(texts)) if each)
 
 
 def _without_noise(values: Hyperparameters) -> Hyperparameters:

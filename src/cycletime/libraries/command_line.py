@@ -21,7 +21,7 @@ _PLAYGROUND_FLAGS = (
     *("learning_rate", "num_envs", "batch_size", "clipping_epsilon", "action_repeat", "entropy_cost", "max_grad_norm"),
     *("num_updates_per_batch", "num_evals"),
 )
-"""What of its trainer's settings the command line of MuJoCo Playground takes."""
+"""The trainer's settings that the command line of MuJoCo Playground takes."""
 
 
 def full_names(library: str, algorithm: str, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def _describe_updates(c: Configuration) -> Iterator[Row]:
 
 
 def _describe_values(c: Configuration) -> Iterator[Row]:
-    """What an algorithm with a replay buffer has besides the discount, as a transfer reads it."""
+    """An off-policy algorithm's values besides the discount, as a transfer reads them."""
     values = read_as_transfer(c)
     if not isinstance(values, OffPolicy) or not isinstance(c.table, OffPolicyTable):
         return

@@ -28,7 +28,7 @@ from cycletime.rules.quantities import decay_in_seconds, format_seconds
 
 MJLAB_DEFAULT = "mjlab's default, which its command line replaces, and so taken as not said"
 MANAGED = ("isaac-lab", "mjlab")
-"""Whose runs have an env.yaml of managers beside an agent.yaml."""
+"""Libraries whose runs have an env.yaml of managers beside an agent.yaml."""
 _ENVIRONMENTS = (*MANAGED, "mujoco-playground")
 RUN_FILES = (
     *(("params/env.yaml",), ("params/agent.yaml",), ("env.yaml", "agent.yaml")),
@@ -135,7 +135,8 @@ class Configuration:
                 says = f"{stated.name} is {stated.value!r}: it must be {needs}{as_yaml}."
                 yield "impossible", says, stated.place
         for each in self.env.values():
-            if each.name.endswith(("_range_s", "_time_range")) and each.numbers != sorted(map(abs, each.numbers)):
+            is_range = each.name.endswith(("_range_s", "_time_range"))
+            if is_range and (each.numbers != sorted(each.numbers) or min(each.numbers, default=0) < 0):
                 says = f"{each.name} is {each.value}: it must begin with the shortest time, which is at least 0."
                 yield "impossible", says, each.place
 

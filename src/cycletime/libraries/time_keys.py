@@ -375,8 +375,8 @@ _NO_TIME = re.compile(
     r"weight_decay|noise_step|height_step|^env_wrapper\.|^models\.|^env\.viewer\.|^_|^(start_time|num_timesteps)$"
 )
 Treatment: TypeAlias = Literal["carried", "kept", "yours"]
-_TOLD: Mapping[Treatment, str] = {"carried": "Carried as well", "kept": "Kept", "yours": "NOT carried, set it yourself"}
-TIME_NOTES = tuple(f"{what}: " for what in _TOLD.values())
+_HEAD: Mapping[Treatment, str] = {"carried": "Carried as well", "kept": "Kept", "yours": "NOT carried, set it yourself"}
+TIME_NOTES = tuple(f"{what}: " for what in _HEAD.values())
 
 
 class TimeChange(NamedTuple):
@@ -387,7 +387,7 @@ class TimeChange(NamedTuple):
     treatment: Treatment
     reason: str
 
-    def told(self) -> str:
+    def as_text(self) -> str:
         old = _written(self.old)
         if self.treatment == "kept":
             return f"{self.name} {old} ({self.reason})" if old else f"{self.name} ({self.reason})"
@@ -396,8 +396,8 @@ class TimeChange(NamedTuple):
 
 
 def time_notes(changes: Collection[TimeChange]) -> list[str]:
-    told = {what: [each.told() for each in changes if each.treatment == what] for what in _TOLD}
-    return [f"{_TOLD[what]}: {'; '.join(each)}." for what, each in told.items() if each]
+    texts = {what: [each.as_text() for each in changes if each.treatment == what] for what in _HEAD}
+    return [f"{_HEAD[what]}: {'; '.join(each)}." for what, each in texts.items() if each]
 
 
 def environment_keys(environment: str, settings: Mapping[str, object], trainer: bool) -> tuple[TimeKey, ...]:

@@ -124,9 +124,14 @@ class Spending:
         return self.factor * estimate_wall_time(plan, planned, *self._measured, self.workers).wall_s
 
 
+def _second_digit(number: float) -> float:
+    """The unit in which a number has two digits."""
+    return 10.0 ** (floor(log10(number)) - 1)
+
+
 def _round_up(number: float) -> float:
     """To two digits."""
-    unit = 10.0 ** (floor(log10(max(number, 1e-3))) - 1)
+    unit = _second_digit(max(number, 1e-3))
     return ceil(number / unit) * unit
 
 
@@ -145,7 +150,7 @@ def affordable_env_steps(question: Question, dts: Sequence[Duration], spending: 
         )
         share_s = FIRST_LOOK_SHARE * (budget.wall_s - spending.wall_s())
         most.append((share_s - (2 * few_s - many_s)) / max(many_s - few_s, 1e-9) * 10**6)
-    unit: int = 10 ** max(0, floor(log10(max(1, min(most)))) - 1)
+    unit = max(1, round(_second_digit(max(1, min(most)))))
     env_steps = max(0, floor(min(most) / unit) * unit)
     # Enough for `MIN_UPDATES` at every cycle time, after the agent's random start.
     steps = {dt: agent.random_steps + MIN_UPDATES * agent.period for dt, agent in question.agents(dts).items()}
